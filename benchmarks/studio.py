@@ -1,8 +1,7 @@
 """The time in which the studio answers an edit, in the browser: 30 edits of each of some presets, one after the other.
 
 ``python -m benchmarks studio`` measures one preset in five; ``python -m benchmarks.studio --every 1`` measures all. Wall time runs
-from the edit to the part on the screen, with the 25 ms in which the page waits for another key. Processor time is the server's,
-which a busy machine can measure, too.
+from the edit to the part on the screen. Processor time is that of the server's two processes, which a busy machine can measure, too.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ KINDS: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Latency:
-    """The medians of a preset's edits in seconds: wall time by stage, and the server's processor time."""
+    """The medians of a preset's edits in seconds: wall time by stage, and the processor time of the server's processes."""
 
     name: str
     edits: int
@@ -103,6 +102,7 @@ def measured(names: Sequence[str], count: int = EDITS) -> Iterator[Latency]:
         for name in names:
             text = opened(name).text
             page.open(f"{address}#base={name}&opened={name}&{fragment_of(text)}")
+            page.rest()
             found = [page.edit(edited) for edited in itertools.islice(edits(text, Path(folder)), count)]
             wall = {
                 part: statistics.median(shown[part] for shown, _ in found if part in shown) for part in STAGES

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -55,6 +56,14 @@ class StudioPage:
             "const done = arguments[0]; const look = () => document.body.dataset.answered ? done() : setTimeout(look, 20); look();"
         )
 
+    def rest(self) -> None:
+        """Wait until the server has begun all that it begins by itself, such as its second process."""
+        still, before = 0, -1.0
+        while still < 8:
+            time.sleep(0.25)
+            now = processor_seconds(self.server)
+            still, before = (still + 1 if now - before < 0.02 else 0), now
+
     def edit(self, text: str) -> tuple[dict[str, float], float]:
         """Make the editor's text another one.  Returns the seconds until each part is shown, and the server's processor time."""
         before = processor_seconds(self.server)
@@ -63,9 +72,11 @@ class StudioPage:
 
 
 def processor_seconds(process: int) -> float:
-    """The processor time of all threads of a process, on Linux to the nanosecond."""
-    threads = Path(f"/proc/{process}/task").glob("*/schedstat")
-    return sum(int(thread.read_text().split()[0]) for thread in threads) / 1e9
+    """The processor time of all threads of a process and of the processes that it started, on Linux to the nanosecond."""
+    tasks = list(Path(f"/proc/{process}/task").iterdir())
+    own = sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e9
+    children = {int(child) for task in tasks for child in (task / "children").read_text().split()}
+    return own + sum(map(processor_seconds, children))
 
 
 def _program(name: str) -> str:

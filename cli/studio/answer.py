@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,12 @@ from cli.studio.memory_figures import cache_data, fitting, roofline_data, traini
 from cli.studio.model_figures import FigureCache, ModelFigures
 from cli.studio.nearest import NearestPresets
 from cli.studio.problems import problem_data
+from cli.studio.readings import Readings
 from cli.studio.typed_spec import TypedSpec
 from specs.base.errors import UserError, with_flags
 from specs.forms.canonical import distinct
 from specs.language.catalog import presets
 from specs.language.editing import spans
-from specs.language.load import load
 from specs.model.model import Model
 from zoo.core.collector import collector_paused
 from zoo.reports.devices import this_machine
@@ -50,13 +51,14 @@ class Answers:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.nearest = NearestPresets()
-        self._figures = FigureCache()
+        self.readings = Readings()
+        self._figures = FigureCache(self.readings)
         self._published = {preset.name: (preset.parameters, preset.active_parameters) for preset in presets()}
 
     def measure(self) -> dict[str, Any]:
         """Measure this machine, which is a device from now on."""
         device = this_machine()
-        self._figures = FigureCache(device)
+        self._figures = FigureCache(self.readings, device)
         return device.model_dump()
 
     def parts(self, question: Question, is_current: Callable[[], bool] = lambda: True) -> Iterator[Part]:
@@ -74,17 +76,20 @@ class Answers:
             yield "problems", problem_data(question.text, error, self.folder)
             return
         yield "spec", self._spec(typed)
-        steps = self._steps(typed, question)
-        while is_current():
-            try:
-                step = next(steps, None)
-                if step is None:
-                    return
-                yield from step()
-            except UserError as error:  # such as sizes that the model does not take, which ends the steps
-                yield "fault", {"message": with_flags(error.text)}
+        with closing(self._steps(typed, question)) as steps:
+            while is_current():
+                try:
+                    step = next(steps, None)
+                    if step is None:
+                        return
+                    yield from step()
+                except UserError as error:  # such as sizes that the model does not take, which ends the steps
+                    yield "fault", {"message": with_flags(error.text)}
 
-    def _steps(self, typed: TypedSpec, question: Question) -> Iterator[Callable[[], Iterator[Part]]]:
+    def _steps(
+        self, typed: TypedSpec, question: Question
+    ) -> Generator[Callable[[], Iterator[Part]], None, None]:
+        """The steps of an answer: those first that need no trace, since other processes trace meanwhile."""
         figures, spec = self._figures.of(typed.model), typed.model
         base = self._base(question) or figures
         lengths, clamped = _lengths(spec, question)
@@ -99,6 +104,9 @@ class Answers:
         def training() -> Iterator[Part]:
             yield "training", training_data(figures.training(lengths, question.precision))
 
+        def nearest() -> Iterator[Part]:
+            yield "nearest", self.nearest.to(figures)
+
         def devices() -> Iterator[Part]:
             report = figures.report(lengths, question.precision)
             yield "devices", {**roofline_data(report), "fits": fitting(figures, lengths)}
@@ -106,15 +114,23 @@ class Answers:
         kinds = sum(len(distinct(stack.layer_blocks())) for _, stack in spec.stacks())
         if kinds > _COUNTED:
             raise UserError(_too_many(spec, kinds, "counts parameters of", _COUNTED, "params"))
-        yield lambda: iter([("counts", self._counts(typed, figures, question.base))])
-        yield lambda: iter([("drawing", figures.drawing)])
-        if kinds > _COSTED:
-            raise UserError(_too_many(spec, kinds, "shows costs of", _COSTED, "report"))
-        yield lambda: iter([("comparison", comparison(base, figures, question.batch, question.length))])
-        yield costs
-        yield training
-        yield lambda: iter([("nearest", self.nearest.to(figures))])
-        yield devices  # which needs the size of the files in each precision
+        if kinds <= _COSTED:
+            figures.begin(question.precision)
+        try:
+            yield lambda: iter([("counts", self._counts(typed, figures, question.base))])
+            yield lambda: iter([("drawing", figures.drawing)])
+            if kinds > _COSTED:
+                raise UserError(_too_many(spec, kinds, "shows costs of", _COSTED, "report"))
+            if known := self.nearest.ready:
+                yield nearest
+            yield lambda: iter([("comparison", comparison(base, figures, question.batch, question.length))])
+            yield costs
+            yield training
+            if not known:
+                yield nearest
+            yield devices  # which needs the size of the files in each precision
+        finally:
+            figures.drop()
 
     def _spec(self, typed: TypedSpec) -> dict[str, Any]:
         spec = typed.model
@@ -132,7 +148,7 @@ class Answers:
         """The figures to compare with; None if the base is no spec, such as a file that was opened with problems."""
         try:
             if question.base:
-                return self._figures.of(load(question.base))
+                return self._figures.of_preset(question.base)
             return self._figures.of(TypedSpec.read(question.base_text, self.folder).model)
         except UserError:
             return None

@@ -10,7 +10,7 @@ from typing import Any
 from cli.studio.comparison import change_data
 from cli.studio.model_figures import ModelFigures
 from cli.studio.start_values import prepare_start_values
-from specs.forms.difference import Difference, differences
+from specs.forms.difference import CompleteSpec, Difference, differences_between
 from specs.forms.likeness import Likenesses, features
 from specs.language.catalog import presets
 from specs.language.load import load
@@ -29,6 +29,7 @@ class NearestPresets:
 
     def __init__(self) -> None:
         self._specs: dict[str, Model] = {}
+        self._complete: dict[str, CompleteSpec] = {}
         self._about = {preset.name: preset for preset in presets()}
         self._likenesses = Likenesses({})
         self._ready = Event()
@@ -44,17 +45,25 @@ class NearestPresets:
         finally:
             self._ready.set()
 
+    @property
+    def ready(self) -> bool:
+        """Whether all presets are read."""
+        return self._ready.is_set()
+
     def to(self, figures: ModelFigures) -> list[dict[str, Any]]:
         """The nearest presets, each with its likeness and the largest differences."""
         self._ready.wait()
         shares = sorted(
             ((share, name) for name, share in self._likenesses.to(figures.features).items()), reverse=True
         )
-        return [self._data(name, share, figures.spec) for share, name in shares[:_NAMED]]
+        spec = CompleteSpec.of(figures.spec)
+        return [self._data(name, share, spec) for share, name in shares[:_NAMED]]
 
-    def _data(self, name: str, share: float, spec: Model) -> dict[str, Any]:
+    def _data(self, name: str, share: float, spec: CompleteSpec) -> dict[str, Any]:
         about = self._about[name]
-        changes = [change for change in differences(spec, self._specs[name]) if _computes(change)]
+        if name not in self._complete:
+            self._complete[name] = CompleteSpec.of(self._specs[name])
+        changes = [change for change in differences_between(spec, self._complete[name]) if _computes(change)]
         changes.sort(
             key=lambda change: not isinstance(change.b, Mapping | str)
         )  # kinds say more than numbers

@@ -79,6 +79,9 @@ class Studio:
             self.first.text, self.first.preset, "" if self.first.preset else self.first.text, 1, None, "fp16"
         )
         self._worker.submit(lambda: list(self.answers.parts(first, lambda: not self._latest)))
+        self._worker.submit(
+            self.answers.readings.start
+        )  # which takes a processor until it has loaded torch, too
 
     async def _page(self, request: Request) -> Response:
         return page_file("index.html", self.nonce)

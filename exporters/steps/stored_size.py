@@ -21,9 +21,9 @@ from exporters.target.targets import TARGETS, Target
 from specs.model.model import Model
 from zoo.core.collector import collector_paused
 from zoo.core.reduced import fewer_layers
-from zoo.core.remembering import remembered
+from zoo.core.remembering import remembered, remembered_by
 from zoo.reports.layers import layer_kinds
-from zoo.tracing.task import ENCODER
+from zoo.tracing.task import ENCODER, Task
 from zoo.tracing.tasks import tasks
 from zoo.tracing.traced_model import TracedModel
 from zoo.weights.blocks import Blocks
@@ -67,7 +67,7 @@ def stored_sizes(spec: Model, target: str) -> dict[str, int]:
 @remembered
 def _items_by_precision(small: Model, target: str) -> dict[str, list[_Item]]:
     """The stored tensors of a reduced model in the order of its data file, by precision."""
-    row, lowered, items = TARGETS[target], dict[Hashable, list[_LoweredTask]](), dict[str, list[_Item]]()
+    row, lowered, items = TARGETS[target], dict[Hashable, _LoweredModel](), dict[str, list[_Item]]()
     for name, precision in PRECISIONS.items():
         if name in row.unsupported_precisions:
             continue
@@ -75,8 +75,10 @@ def _items_by_precision(small: Model, target: str) -> dict[str, list[_Item]]:
         taken = frozenset(operation for operation in row.operations if row.takes(operation, dtype))
         key = dtype.itemsize, taken  # these decide the size: float16 and bfloat16 are equally large
         if key not in lowered:
-            lowered[key] = _lowered(small, row, dtype)
-        items[name] = _items(lowered[key], precision, row, small)
+            lowered[key] = _LoweredModel(small, row, dtype)
+        items[name] = _items(
+            [tensor for task in lowered[key].tasks for tensor in _parameters((lowered[key], task), precision)]
+        )
     return items
 
 
@@ -88,33 +90,48 @@ def _kinds(spec: Model, small: Model) -> dict[str, list[tuple[str, int]]]:
     }
 
 
-_LoweredTask = tuple[str, Lowering]
+class _LoweredModel:
+    """The graphs of a reduced model with weights in a dtype, each traced and lowered when it is needed."""
+
+    def __init__(self, small: Model, target: Target, dtype: torch.dtype) -> None:
+        self.target, self.traced = target, TracedModel.taken(small, dtype)
+        self.tasks = tasks(self.traced.model, small)
+        self._lowered: dict[str, Lowering] = {}
+
+    def lowering(self, task: Task) -> Lowering:
+        """The operations of a task, in floats."""
+        if task.name not in self._lowered:
+            small, trace = self.traced.spec, self.traced.trace(task)
+            context = small.context_length_of(small.last_stack)
+            self._lowered[task.name] = TracedTask.fused(trace, task, self.target, context).lowering()
+        return self._lowered[task.name]
 
 
-def _lowered(small: Model, target: Target, dtype: torch.dtype) -> list[_LoweredTask]:
-    traced, context = TracedModel.taken(small, dtype), small.context_length_of(small.last_stack)
-    return [
-        (task.name, TracedTask.fused(traced.trace(task), task, target, context).lowering())
-        for task in tasks(traced.model, small)
-    ]
+def _key(subject: tuple[_LoweredModel, Task]) -> Hashable | None:
+    """All that the stored tensors of a task depend on."""
+    lowered, task = subject
+    known = lowered.traced.key(task)
+    return known and (known, lowered.target.name)
 
 
-def _items(
-    lowered: Sequence[_LoweredTask], precision: Precision, target: Target, small: Model
-) -> list[_Item]:
+@remembered_by(_key)
+def _parameters(subject: tuple[_LoweredModel, Task], precision: Precision) -> list[Parameter]:
+    """The stored tensors of a task in a precision, in order."""
+    lowered, task = subject
+    decodes = lowered.traced.spec.decodes
+    quantization = quantization_of(
+        precision,
+        lowered.target,
+        decodes=decodes,
+        graph_decodes=decodes and task.name != ENCODER,
+        blocks=BLOCK,
+        table_bits=8,
+    )
+    return list(lowered.lowering(task).parameters(quantization).values())
+
+
+def _items(parameters: Sequence[Parameter]) -> list[_Item]:
     """The stored tensors of a reduced model, in the order of its data file."""
-    decodes = small.decodes
-    parameters: list[Parameter] = []
-    for name, lowering in lowered:
-        quantization = quantization_of(
-            precision,
-            target,
-            decodes=decodes,
-            graph_decodes=decodes and name != ENCODER,
-            blocks=BLOCK,
-            table_bits=8,
-        )
-        parameters += lowering.parameters(quantization).values()
     regions = {region.offset: region for region in lay_out(parameters).values()}
     return [_Item(region.length, _kind(region)) for region in regions.values()]
 

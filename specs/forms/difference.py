@@ -63,9 +63,27 @@ def _value_text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
+@dataclass(frozen=True)
+class CompleteSpec:
+    """A spec with its complete form, for a comparison with many others."""
+
+    spec: Model
+    form: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, spec: Model) -> CompleteSpec:
+        """Fill in the defaults of a spec."""
+        return cls(spec, complete(spec))
+
+
 def differences(a: Model, b: Model) -> list[Difference]:
     """The differences between two specs with defaults filled in, ignoring names and published counts."""
-    first, second = complete(a), complete(b)
+    return differences_between(CompleteSpec.of(a), CompleteSpec.of(b))
+
+
+def differences_between(one: CompleteSpec, other: CompleteSpec) -> list[Difference]:
+    """:func:`differences` of two specs whose defaults are filled in; their forms stay as they are."""
+    a, b, first, second = one.spec, other.spec, {**one.form}, {**other.form}
     pairs = _paired_stacks(first, second)
     stacks = [_outlined(first.pop(x, None), second.pop(y, None)) for x, y in pairs]
     for key in _OF_MODEL:

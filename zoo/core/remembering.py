@@ -1,13 +1,14 @@
 """Results of readings of reduced models, kept from one spec to the next.
 
 A reading of a reduced model depends on the parts of the spec alone, not on its name, its published counts or the number of layers, so
-that another depth needs no other trace.
+that another depth needs no other trace. A reading of one graph depends on the layers of the stacks that it runs, so that an edit of a
+decoder needs no other trace of an image encoder.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from functools import wraps
 from threading import Lock
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -19,44 +20,66 @@ from specs.model.model import Model
 _ABOUT = {"name", "summary", "source", "year", "expect"}
 """Keys that change no reading."""
 
+_LAYERS = {"layers", "block", "blocks"}
+"""The fields of a stack that describe its layers."""
+
 _KEPT = 64
 """The number of results that are kept of each reading: polynomials and sizes, a few hundred kilobytes each at most."""
 
+Subject = TypeVar("Subject")
 Rest = ParamSpec("Rest")
 Result = TypeVar("Result")
 
-
-def remembered(
-    reading: Callable[Concatenate[Model, Rest], Result],
-) -> Callable[Concatenate[Model, Rest], Result]:
-    """Let a reading of a spec, with other arguments that can be keys, keep its last results, which must not be changed."""
-    kept: OrderedDict[Any, Result] = OrderedDict()
-    lock = Lock()
-
-    @wraps(reading)
-    def call(spec: Model, /, *args: Rest.args, **kwargs: Rest.kwargs) -> Result:
-        about = reading_key(spec)
-        if about is None:
-            return reading(spec, *args, **kwargs)
-        key = about, args, tuple(kwargs.items())
-        with lock:
-            if key in kept:
-                kept.move_to_end(key)
-                return kept[key]
-        result = reading(spec, *args, **kwargs)
-        with lock:
-            kept[key] = result
-            if len(kept) > _KEPT:
-                kept.popitem(last=False)
-        return result
-
-    return call
+Reading = Callable[Concatenate[Subject, Rest], Result]
 
 
-def reading_key(spec: Model) -> str | None:
-    """All of a spec that a reading depends on; None with a plugin's component, whose module may count whatever it likes, and be
-    loaded again."""
-    return None if _has_plugin(spec) else spec.model_dump_json(exclude=_ABOUT)
+def remembered_by(
+    about: Callable[[Subject], Hashable | None],
+) -> Callable[[Reading[Subject, Rest, Result]], Reading[Subject, Rest, Result]]:
+    """Let a reading, whose other arguments can be keys, keep its last results, which must not be changed.
+
+    ``about``: all of its subject that it depends on; None for a subject whose results are not kept.
+    """
+
+    def decorate(reading: Reading[Subject, Rest, Result]) -> Reading[Subject, Rest, Result]:
+        kept: OrderedDict[Any, Result] = OrderedDict()
+        lock = Lock()
+
+        @wraps(reading)
+        def call(subject: Subject, /, *args: Rest.args, **kwargs: Rest.kwargs) -> Result:
+            known = about(subject)
+            if known is None:
+                return reading(subject, *args, **kwargs)
+            key = known, args, tuple(kwargs.items())
+            with lock:
+                if key in kept:
+                    kept.move_to_end(key)
+                    return kept[key]
+            result = reading(subject, *args, **kwargs)
+            with lock:
+                kept[key] = result
+                if len(kept) > _KEPT:
+                    kept.popitem(last=False)
+            return result
+
+        return call
+
+    return decorate
+
+
+def reading_key(spec: Model, *, without_layers_of: Iterable[str] = ()) -> str | None:
+    """All of a spec that a reading depends on, which may run no layer of some stacks; None with a plugin's component, whose module
+    may count whatever it likes, and be loaded again."""
+    if _has_plugin(spec):
+        return None
+    return spec.model_dump_json(
+        exclude={**dict.fromkeys(_ABOUT, True), **dict.fromkeys(without_layers_of, _LAYERS)}
+    )
+
+
+def remembered(reading: Reading[Model, Rest, Result]) -> Reading[Model, Rest, Result]:
+    """Let a reading of a spec keep its last results, as :func:`remembered_by` its key."""
+    return remembered_by(reading_key)(reading)
 
 
 def _has_plugin(part: Any) -> bool:

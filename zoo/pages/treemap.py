@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from zoo.pages.markup import layers_text, section, table
+from zoo.reports.folding import Folded
 from zoo.reports.parameters import ModuleParameters, folded_report
 from zoo.reports.report import Report
 from zoo.reports.roles import module_roles
@@ -22,12 +23,6 @@ COLOURS = {
 
 def treemap_section(report: Report) -> tuple[str, dict[str, Any]]:
     """The frame of the treemap with the parameters by role, and its root for the page's script."""
-    parameters = folded_report(report.folded)
-    colours = {
-        original: COLOURS.get(role, role)
-        for role, _, path in module_roles(report.folded.model)
-        for original in report.folded.originals(path)
-    }
     about = (
         "The area of a module is its share of the parameters; equal layers are drawn once. "
         "A click, or Enter, opens one level towards a module, and Escape leaves it; the arrow keys move between modules."
@@ -37,8 +32,18 @@ def treemap_section(report: Report) -> tuple[str, dict[str, Any]]:
         '<div class="treemap" role="group" aria-label="Parameters by module"></div>'
         f'<p class="told" aria-live="polite"></p>{_roles(report)}'
     )
-    root = _node(parameters.root, parameters.name, 1, colours)
-    return section("parameters", "Parameters", about, body), root
+    return section("parameters", "Parameters", about, body), treemap_root(report.folded)
+
+
+def treemap_root(folded: Folded) -> dict[str, Any]:
+    """The modules of a model as a tree for the page's script."""
+    parameters = folded_report(folded)
+    colours = {
+        original: COLOURS.get(role, role)
+        for role, _, path in module_roles(folded.model)
+        for original in folded.originals(path)
+    }
+    return _node(parameters.root, parameters.name, 1, colours)
 
 
 def _roles(report: Report) -> str:

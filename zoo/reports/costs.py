@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -20,7 +20,7 @@ from zoo.builder import ZooModel
 from zoo.core.collector import collector_paused
 from zoo.core.graph_names import VISION_ENCODER
 from zoo.core.reduced import fewer_layers
-from zoo.core.remembering import remembered
+from zoo.core.remembering import remembered, remembered_by
 from zoo.core.roles import ROLES, active_share_of
 from zoo.core.state_names import is_present
 from zoo.ops.saved import NodeInfos
@@ -30,7 +30,7 @@ from zoo.reports.polynomial import Polynomial
 from zoo.reports.roles import module_roles
 from zoo.reports.spread import Spread
 from zoo.reports.trace import Trace, outputs_by_name
-from zoo.tracing.task import ENCODER
+from zoo.tracing.task import ENCODER, Task
 from zoo.tracing.tasks import cost_tasks
 from zoo.tracing.traced_model import TracedModel
 
@@ -184,19 +184,29 @@ def _reduced(small: Model) -> _ReducedCosts:
     traced = TracedModel(small)
     model, stages = traced.model, dict[str, _ReducedStage]()
     for task in cost_tasks(model, small):
-        graph = traced.trace(task).graph
-        if task.name == ENCODER:
-            stages["encode"] = _stage(Trace(graph, task))
-        elif task.name == VISION_ENCODER:
-            stages["see"] = _stage(Trace(graph, task))
-        elif small.decoder is None:
-            stages["forward"] = _stage(Trace(graph, task))
-        else:
-            stages["prefill"] = _stage(Trace(graph, task, P=0))
-            stages["step"] = _stage(Trace(graph, task, T=1))
+        stages |= _stages((traced, task))
     roles = {path: role for role, _, path in module_roles(model)}
     traced.hand_on()
     return _ReducedCosts(stages, _expert_shares(model), roles)
+
+
+def _key(subject: tuple[TracedModel, Task]) -> Hashable | None:
+    traced, task = subject
+    return traced.key(task)
+
+
+@remembered_by(_key)
+def _stages(subject: tuple[TracedModel, Task]) -> dict[str, _ReducedStage]:
+    """The stages of a task."""
+    traced, task = subject
+    graph = traced.trace(task).graph
+    if task.name == ENCODER:
+        return {"encode": _stage(Trace(graph, task))}
+    if task.name == VISION_ENCODER:
+        return {"see": _stage(Trace(graph, task))}
+    if traced.spec.decoder is None:
+        return {"forward": _stage(Trace(graph, task))}
+    return {"prefill": _stage(Trace(graph, task, P=0)), "step": _stage(Trace(graph, task, T=1))}
 
 
 def _stage(trace: Trace) -> _ReducedStage:

@@ -78,6 +78,12 @@ class Report(Tabular):
         other.__dict__.update({name: self.__dict__[name] for name in kept if name in self.__dict__})
         return other
 
+    def knowing(self, **readings: Costs | Training) -> Report:
+        """The same report with ``costs``, or with ``training`` in its dtype, that were read elsewhere."""
+        other = self.at(self.lengths, self.precision, self.weights)
+        other.__dict__.update(readings)
+        return other
+
     @property
     def parameters(self) -> int:
         """All parameters, each once."""

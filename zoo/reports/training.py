@@ -103,7 +103,7 @@ def training(spec: Model, dtype: torch.dtype = torch.float32) -> Training:
     """
     small = fewer_layers(spec, layers=1)
     longer, counts = with_second_layers(small, layer_kinds(spec, small))
-    step = _reduced(longer, dtype)
+    step = _reduced(longer, traced_dtype(dtype))
 
     def whole(parts: ByLayer) -> Polynomial:
         return Polynomial.sum(part * counts.get(layer, 1) for layer, part in parts.items())
@@ -111,6 +111,11 @@ def training(spec: Model, dtype: torch.dtype = torch.float32) -> Training:
     passes = Passes(whole(step.forward), whole(step.backward), whole(step.layers))
     checkpointed = Checkpointed(whole(step.inputs), step.recomputed)
     return Training(passes, whole(step.fused), whole(step.unfused), checkpointed)
+
+
+def traced_dtype(dtype: torch.dtype) -> torch.dtype:
+    """The dtype that a step is traced in: its values have the same size, and half dtypes share a trace."""
+    return torch.float16 if dtype == torch.bfloat16 else dtype
 
 
 ByLayer = Mapping[str, Polynomial]

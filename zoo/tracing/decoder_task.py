@@ -65,7 +65,9 @@ def decoder_task(
 
     caches = state_inputs(past, state, model.decoder, cache_slots or "past_sequence_length")
     inputs = (*_new(spec, cache_slots, embedded=embedded, with_ids=with_ids), *chain.from_iterable(caches))
-    return Task(name, inputs, call, (), last_only, cache_slots, constant_names(past, state))
+    return Task(
+        name, inputs, call, (), last_only, cache_slots, constant_names(past, state), runs=("decoder",)
+    )
 
 
 def _coordinates(cache_slots: int | None) -> str:

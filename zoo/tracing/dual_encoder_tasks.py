@@ -44,7 +44,7 @@ def _alone(spec: Model, task: str, name: StackName) -> Task:
             name, values[inputs[0].name], values.get("attention_mask"), values.get("token_type_ids")
         )
 
-    return Task(task, inputs, call)
+    return Task(task, inputs, call, runs=(name,))
 
 
 def _inputs(spec: Model, name: StackName, batch: str) -> tuple[Placeholder, ...]:

@@ -77,7 +77,14 @@ def next_decoder_task(
     inputs = (_NEW_TOKENS, *slots, *_encoder_mask(spec), *caches)
     constant = constant_names(past, model.decoder.states)
     return Task(
-        name, inputs, call, () if cache_slots else (_TOKENS_SO_FAR,), last_only, cache_slots, constant
+        name,
+        inputs,
+        call,
+        () if cache_slots else (_TOKENS_SO_FAR,),
+        last_only,
+        cache_slots,
+        constant,
+        runs=("decoder",),
     )
 
 

@@ -10,6 +10,7 @@ import torch
 
 from specs.model.model import Model
 from specs.model.stack import Stack as StackSpec
+from specs.model.stack import StackName
 from zoo.components.mixer import State, StateTensor
 from zoo.core.graph_names import GRID
 from zoo.core.state_names import Moment, state_name
@@ -44,7 +45,8 @@ class Task:
     ``sums``: the sizes of outputs that no input has; ``derived``: the sizes of inputs that are computed from sizes of outputs.
     With ``last_only``, a decoder returns only the scores of the last real token of each row, B 1 vocabulary. ``cache_slots``:
     the number of slots of a decoder's static caches; None if its caches grow. ``constant``: the inputs of a state without a
-    length, which begins with zeros. ``windows``: the caches that hold a window alone, by the name of their length.
+    length, which begins with zeros. ``windows``: the caches that hold a window alone, by the name of their length. ``runs``: the
+    stacks whose layers it calls; None if it may call those of all.
     """
 
     name: str
@@ -56,6 +58,7 @@ class Task:
     constant: frozenset[str] = frozenset()
     derived: Mapping[str, DerivedSize] = field(default_factory=dict)
     windows: Mapping[str, WindowCache] = field(default_factory=dict)
+    runs: tuple[StackName, ...] | None = None
 
     def numbers(self, sizes: Mapping[str, int]) -> dict[str, int]:
         """The numbers of all symbols in the dims of the inputs, given ``sizes`` of the symbols that are not derived."""

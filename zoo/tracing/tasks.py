@@ -86,7 +86,9 @@ def tasks_with_static_cache(model: Any, spec: Model, cache_slots: int, last_only
 
 
 def cost_tasks(model: Any, spec: Model) -> list[Task]:
-    """:func:`tasks` with embeddings as part of the decoder."""
+    """:func:`tasks` with embeddings as part of the decoder, and of a dual encoder the whole model alone."""
+    if spec.architecture == "dual-encoder":
+        return [whole_task(spec, "model")]
     if spec.architecture == "vision-language":
         return [vision_task(spec), decoder_task(model, spec, False, None)]
     return tasks(model, spec)

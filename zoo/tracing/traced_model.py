@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Hashable
 from dataclasses import dataclass
+from functools import cached_property
 from threading import Lock
 
 import torch
 from torch import fx, nn
 
 from specs.model.model import Model
-from zoo.builder import assemble
+from zoo.builder import ZooModel, assemble
 from zoo.core.remembering import reading_key
 from zoo.core.tensors import weight_tensors
 from zoo.tracing.symbols import Placeholder, Symbols
@@ -35,11 +37,22 @@ class TaskTrace:
 
 
 class TracedModel:
-    """The model of a spec with weights in a dtype, whose tasks are traced once each."""
+    """The model of a spec with weights in a dtype, which is built when it is needed, and whose tasks are traced once each."""
 
     def __init__(self, spec: Model, dtype: torch.dtype = torch.float32) -> None:
-        self.spec, self.dtype, self.model = spec, dtype, assemble(spec, dtype)
+        self.spec, self.dtype = spec, dtype
         self._traces: dict[tuple[str, tuple[Placeholder, ...]], TaskTrace] = {}
+
+    @cached_property
+    def model(self) -> ZooModel:
+        """The model, on the meta device."""
+        return assemble(self.spec, self.dtype)
+
+    def key(self, task: Task) -> Hashable | None:
+        """All that a reading of a task's graph depends on; None if it may not be kept."""
+        idle = [] if task.runs is None else [name for name, _ in self.spec.stacks() if name not in task.runs]
+        about = reading_key(self.spec, without_layers_of=idle)
+        return about and (about, self.dtype, task.name, task.inputs)
 
     def trace(self, task: Task) -> TaskTrace:
         """The trace of a task. Raises :class:`zoo.tracing.tracer.UntraceableError`."""

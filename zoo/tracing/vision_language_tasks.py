@@ -72,7 +72,7 @@ def vision_task(spec: Model) -> Task:
     def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
         return {IMAGE_FEATURES: model.encode_images(values[inputs[0].name], values.get(GRID))}
 
-    return Task(VISION_ENCODER, inputs, call, derived=image_sizes(spec))
+    return Task(VISION_ENCODER, inputs, call, derived=image_sizes(spec), runs=("image",))
 
 
 def _vision_task_by_row(spec: Model) -> Task:
@@ -124,4 +124,4 @@ def _embedding_task(spec: Model, name: str, *, images: bool, in_one: bool = Fals
             outputs[COORDINATES] = model.coordinates(ids, values["attention_mask"], values[GRID])
         return outputs
 
-    return Task(name, tuple(inputs), call)
+    return Task(name, tuple(inputs), call, runs=("decoder",))

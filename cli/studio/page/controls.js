@@ -30,6 +30,26 @@ export class Controls {
     }
   }
 
+  // Shows the row of a path, or of the nearest part around it.
+  reveal(path, focus) {
+    for (let depth = path.length; depth > 0; depth -= 1) {
+      const name = path.slice(0, depth).join(".");
+      const field = [...this.box.querySelectorAll("[data-id]")].find((each) => each.dataset.id === name);
+      if (!field) continue;
+      for (let around = field.closest("details"); around; around = around.parentElement.closest("details")) around.open = true;
+      field.scrollIntoView({ block: "center" });
+      for (const row of this.box.querySelectorAll(".row.linked")) row.classList.remove("linked");
+      field.closest(".row").classList.add("linked");
+      if (focus) field.focus();
+      return;
+    }
+  }
+
+  // Whether an element is a field that holds what the spec states, so that undo means the spec's.
+  holds(element) {
+    return this.box.contains(element) && element.value === element.defaultValue;
+  }
+
   stated(path) {
     let part = this.spec.stated;
     for (const key of path) {
@@ -140,7 +160,7 @@ export class Controls {
 
   number(node, value, path, type, id) {
     if (typeof value === "object" && value !== null) return null;
-    const input = h("input", { ...id, type: "text", inputmode: "decimal", value: value ?? "", placeholder: "default", on: {
+    const input = h("input", { ...id, type: "text", inputmode: "decimal", value: String(value ?? ""), placeholder: "default", on: {
       change: () => {
         const text = input.value.trim().replaceAll(",", "");
         if (!text) this.actions.remove(path);

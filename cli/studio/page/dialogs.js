@@ -50,8 +50,8 @@ export function openDialog(start, opened) {
     const found = start.presets.filter(([name, summary, , year, architecture]) => words.every((word) => `${name} ${summary} ${year} ${architecture}`.toLowerCase().includes(word)));
     const shown = found.map((each) => [rank(each[0], words), each]).sort(([x], [y]) => x - y).map(([, each]) => each).slice(0, 80);
     list.replaceChildren(
-      ...shown.map(([name, summary, total, year]) =>
-        h("li", {}, h("button", { type: "button", role: "option", on: { click: () => take("open", { reference: name }) } },
+      ...shown.map(([name, summary, total, year], i) => // one stop of the Tab key: arrow keys move in the list
+        h("li", { role: "presentation" }, h("button", { type: "button", role: "option", tabindex: i ? "-1" : "0", on: { click: () => take("open", { reference: name }) } },
           h("b", {}, name), h("span", { class: "quiet" }, ` ${[total && parameters(total), year].filter(Boolean).join(" · ")}`), h("small", {}, summary)))),
       ...(found.length > shown.length ? [h("li", { class: "quiet" }, `and ${found.length - shown.length} more: type to narrow them`)] : []),
       ...(found.length ? [] : [h("li", { class: "quiet" }, "No preset has these words. Enter opens them as a path or a hub id.")]));
@@ -62,6 +62,10 @@ export function openDialog(start, opened) {
       if (event.key === "ArrowDown" && list.querySelector("button")) {
         event.preventDefault();
         list.querySelector("button").focus();
+      }
+      if (event.key === "Escape") {
+        event.preventDefault(); // which would clear the words first
+        close();
       }
       if (event.key !== "Enter") return;
       event.preventDefault();

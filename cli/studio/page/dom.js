@@ -19,7 +19,8 @@ export const h = (name, attributes, ...children) => fill(document.createElement(
 export const s = (name, attributes, ...children) => fill(document.createElementNS(SVG, name), attributes, children);
 export const at = (id) => document.getElementById(id);
 
-export const whole = (count) => Math.round(count).toLocaleString("en-US");
+const grouped = new Intl.NumberFormat("en-US"); // made once: it takes longer than the numbers
+export const whole = (count) => grouped.format(Math.round(count));
 
 function scaled(value, units, limit) {
   let index = 0;
@@ -101,5 +102,23 @@ export function table(caption, head, rows, numeric = head.slice(1)) {
       h("tbody", {}, rows.map((row) => h("tr", {}, row.map((cell, i) => h("td", { class: right[i] }, cell)))))));
 }
 
-// The table behind a picture.
-export const behind = (...parts) => h("details", { class: "behind" }, h("summary", {}, "Table"), table(...parts));
+// The table behind a picture, whose rows are made when it is opened.
+export function behind(caption, head, rows) {
+  const box = h("details", { class: "behind", on: { toggle: () => box.open && box.fill() } }, h("summary", {}, "Table"));
+  box.fill = () => box.querySelector("table") || box.append(table(caption, head, rows()));
+  return box;
+}
+
+// Replaces the content of an element, whose tables stay open, and in which the focus stays where it was.
+export function refill(element, ...content) {
+  const stops = () => [...element.querySelectorAll("button, select, input, summary")];
+  const focused = stops().indexOf(document.activeElement);
+  const open = [...element.querySelectorAll("details")].map((each) => each.open);
+  element.replaceChildren(...content.flat().filter(Boolean));
+  [...element.querySelectorAll("details")].forEach((each, i) => {
+    if (!open[i]) return;
+    each.open = true;
+    each.fill();
+  });
+  if (focused >= 0) stops()[focused]?.focus({ preventScroll: true });
+}

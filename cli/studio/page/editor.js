@@ -124,6 +124,10 @@ export class Editor {
     return [undoDepth(this.view.state), redoDepth(this.view.state)];
   }
 
+  focus() {
+    this.view.focus();
+  }
+
   path() {
     return pathAt(this.text, this.view.state.selection.main.head);
   }
@@ -143,12 +147,17 @@ export class Editor {
     if (focus) this.view.focus();
   }
 
+  // Marks the lines that differ.  A dispatch measures the page, so none is made to clear what is clear.
   mark(lines) {
+    if (!lines.length && !this.marked) return;
+    this.marked = lines.length;
     this.view.dispatch({ effects: markLines.of(lines) });
   }
 
   // Shows problems where they are; each of their fixes is a button of the tooltip.
   diagnose(problems) {
+    if (!problems.length && !this.wrong) return;
+    this.wrong = problems.length;
     const doc = this.view.state.doc;
     const diagnostics = problems.map((problem) => {
       const line = doc.line(Math.min(Math.max(problem.line, 1), doc.lines));

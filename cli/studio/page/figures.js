@@ -2,7 +2,7 @@
 
 import { bars, cacheCurve, keyOf, rooflineChart, treemap } from "./charts.js";
 import { MeshCard } from "./mesh.js";
-import { at, behind, bytes, count, flops, h, parameters, percent, percentText, plural, seconds, signed, table, unitText, whole } from "./dom.js";
+import { at, behind, bytes, count, flops, h, parameters, percent, percentText, plural, refill, seconds, signed, table, unitText, whole } from "./dom.js";
 
 const STAGES = { prefill: "prompt", step: "one step", forward: "forward pass", encode: "encoder", see: "image encoder" };
 const COLOURS = { positions: "position", "cross-attention": "attention", router: "feed-forward", experts: "feed-forward", norms: "norm" };
@@ -24,7 +24,7 @@ export class Figures {
         return [id, body];
       }));
     this.mesh = new MeshCard(this.cards.mesh, devices);
-    this.base = "";
+    this.byRole = h("div", {});
     this.baseMenu = h("select", { id: "base", "aria-label": "Base to compare with", on: { change: () => this.compare(this.baseMenu.value) } });
   }
 
@@ -42,7 +42,7 @@ export class Figures {
   show(part, data) {
     this.parts[part] = data;
     const draw = {
-      counts: () => this.total(), comparison: () => this.against(), costs: () => [this.flops(), this.cache(), this.roofline()],
+      counts: () => this.total(), comparison: () => this.against(), costs: () => [this.roles(), this.flops(), this.cache()],
       devices: () => [this.roofline(), this.fits()], training: () => this.training(), nearest: () => this.nearest(),
     }[part];
     if (draw) draw();
@@ -50,9 +50,7 @@ export class Figures {
 
   put(card, ...content) {
     const body = this.cards[card];
-    const open = [...body.querySelectorAll("details")].map((each) => each.open);
-    body.replaceChildren(...content.flat().filter(Boolean));
-    [...body.querySelectorAll("details")].forEach((each, i) => (each.open = open[i] ?? each.open));
+    refill(body, ...content);
     body.parentElement.hidden = !body.childNodes.length;
   }
 
@@ -83,10 +81,18 @@ export class Figures {
       routed && h("p", { class: "second" }, h("b", {}, whole(counts.active)), h("span", { class: "quiet" }, ` active per token, ${((100 * counts.active) / counts.parameters).toFixed(1)} %`)),
       lines,
       treemap(counts.treemap),
-      this.parts.costs && keyOf(this.parts.costs.roles.map((role) => [role.name, colour(role.name), percentText(role.parameters / counts.parameters)])),
-      this.parts.costs && behind("Parameters by role", ["role", "parameters", "active per token"], this.parts.costs.roles.map((role) => [role.name, whole(role.parameters), whole(role.active)])),
+      this.byRole,
       how("Counted on the built modules, each tensor once, as zoo params does."));
     this.totals();
+  }
+
+  // The key of the treemap, which needs the costs.
+  roles() {
+    const { roles } = this.parts.costs;
+    const all = roles.reduce((sum, role) => sum + role.parameters, 0);
+    refill(this.byRole,
+      keyOf(roles.map((role) => [role.name, colour(role.name), percentText(role.parameters / all)])),
+      behind("Parameters by role", ["role", "parameters", "active per token"], () => roles.map((role) => [role.name, whole(role.parameters), whole(role.active)])));
   }
 
   against() {
@@ -141,13 +147,12 @@ export class Figures {
     this.put("flops",
       groups,
       keyOf(roles.map((role) => [role, colour(role)])),
-      behind("FLOPs of matrix products", ["", ...Object.keys(stages).map((name) => STAGES[name] || name)], [
+      behind("FLOPs of matrix products", ["", ...Object.keys(stages).map((name) => STAGES[name] || name)], () => [
         ...roles.map((role) => [role, ...Object.values(stages).map((stage) => (stage.roles[role] ? flops(stage.roles[role]) : ""))]),
         ["all", ...Object.values(stages).map((stage) => flops(stage.matmul))],
         ["outside matrix products", ...Object.values(stages).map((stage) => flops(stage.other))]]),
       note && h("p", { class: "bad" }, note),
       how("2 m n k for each matrix product of the traced graph, as zoo report; of experts only the routed ones."));
-    if (this.parts.counts) this.total();
   }
 
   cache() {
@@ -167,7 +172,7 @@ export class Figures {
       notes.length ? h("p", { class: "quiet" }, notes.join(" · ")) : null,
       cacheCurve(cache, tokens),
       cache.base && keyOf([["now", "var(--accent)"], ["base", "var(--quiet)"]]),
-      behind("Cache by context", ["tokens", "now", ...(cache.base ? ["base"] : [])], cache.contexts.map((context, i) => [whole(context), bytes(cache.bytes[i]), ...(cache.base ? [bytes(cache.base[i])] : [])])),
+      behind("Cache by context", ["tokens", "now", ...(cache.base ? ["base"] : [])], () => cache.contexts.map((context, i) => [whole(context), bytes(cache.bytes[i]), ...(cache.base ? [bytes(cache.base[i])] : [])])),
       how(cache.held > cache.at ? `Windows keep only their tokens; the exported caches hold all: ${bytes(cache.held)}.` : "From the state that each mixer declares; shared caches count once."));
   }
 
@@ -187,7 +192,7 @@ export class Figures {
     this.put("training",
       bars(rows, "Training memory"),
       keyOf([...state.filter((each) => each[1]).map(([name, , tint]) => [name, tint]), ["activations", "var(--feed-forward)"]]),
-      behind("Memory of a training step", ["", "bytes"], [
+      behind("Memory of a training step", ["", "bytes"], () => [
         ...state.map(([name, value]) => [name, bytes(value)]), ["activations, fused attention", bytes(data.activations)],
         ["activations, separate steps", bytes(data.unfused)], ["activations, checkpointed layers", bytes(data.checkpointed)],
         ["FLOPs", flops(data.matmul)], ["FLOPs, checkpointed", flops(data.matmul_checkpointed)]]),

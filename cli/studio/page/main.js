@@ -3,7 +3,7 @@
 import { get, post, stream } from "./api.js";
 import { Controls } from "./controls.js";
 import { isConfig, openDialog, readFile } from "./dialogs.js";
-import { at, h, plural, toast } from "./dom.js";
+import { at, h, plural, toast, whole } from "./dom.js";
 import { Drawing } from "./drawing.js";
 import { Editor } from "./editor.js";
 import { Figures } from "./figures.js";
@@ -16,6 +16,9 @@ import { exportDialog, saveDialog } from "./work.js";
 const state = { opened: null, base: "", baseText: "", spec: null, valid: true, changes: [], asked: 0, answered: 0, problems: [] };
 const nonce = document.querySelector("meta[name=nonce]").content;
 let aborter = null;
+const PAUSE = 25; // milliseconds, in a burst of typing
+const REST = 150;
+let changed = 0;
 let waiting = 0;
 let showing = 0;
 
@@ -44,13 +47,15 @@ const controls = new Controls(schema, {
   },
 });
 
-// Asks shortly after the last key, so that a burst of typing is one question.
+// Asks at once after a rest, and in a burst of typing shortly after the last key: a question that is overtaken ends.
 function soon() {
   const [undone, redone] = editor.depths();
   at("undo").disabled = !undone;
   at("redo").disabled = !redone;
   clearTimeout(waiting);
-  waiting = setTimeout(ask, 25);
+  const rested = performance.now() - changed > REST;
+  changed = performance.now();
+  waiting = setTimeout(ask, rested ? 0 : PAUSE);
 }
 
 const number = (id) => (at(id).value ? Math.max(1, Math.round(Number(at(id).value))) : null);
@@ -124,7 +129,7 @@ function show(part, data, text) {
   if (part === "costs") {
     state.sizes = data.sizes;
     at("length").placeholder = String(data.sizes.length);
-    if (data.clamped) toast(`Length cut to the context, ${data.sizes.length.toLocaleString("en-US")} tokens.`);
+    if (data.clamped) toast(`Length cut to the context, ${whole(data.sizes.length)} tokens.`);
     drawing.size(data.sizes);
   }
   figures.show(part, data);
@@ -153,8 +158,15 @@ function problems(found, text) {
         h("button", { type: "button", class: "jump", on: { click: () => { view("yaml"); editor.reveal(problem.line, problem.line, true); } } }, `${problem.where || `line ${problem.line}`}`),
         h("span", {}, ` ${problem.message}`, "value" in problem && problem.value !== undefined ? h("span", { class: "quiet" }, " · value: ", h("code", {}, JSON.stringify(problem.value))) : ""),
         problem.fixes.length
-          ? h("p", { class: "fixes" }, problem.fixes.map((fix) => h("button", { type: "button", class: "fix", on: { click: () => editor.put(fix.text) } }, fix.label)))
+          ? h("p", { class: "fixes" }, problem.fixes.map((fix) => h("button", { type: "button", class: "fix", on: { click: () => fixed(fix.text) } }, fix.label)))
           : problem.remedy ? h("p", { class: "quiet" }, problem.remedy) : null)));
+}
+
+// Its button goes away, so that the focus moves to the text.
+function fixed(text) {
+  editor.put(text);
+  if (at("yaml").hidden) at("view-controls").focus();
+  else editor.focus();
 }
 
 async function edit(kind, data) {
@@ -178,11 +190,15 @@ function jump(path, focus) {
   for (let depth = path.length; depth > 0; depth -= 1) {
     const lines = exact(path.slice(0, depth));
     if (!lines) continue;
-    state.jumping = true;
-    editor.reveal(...lines, focus);
-    state.jumping = false;
+    const alone = matchMedia("(max-width: 900px)").matches; // one pane at a time
+    if (alone) pane("spec");
+    if (at("yaml").hidden) controls.reveal(path, focus || alone);
+    else {
+      state.jumping = true;
+      editor.reveal(...lines, focus || alone);
+      state.jumping = false;
+    }
     drawing.link(path);
-    if (focus && matchMedia("(max-width: 900px)").matches) pane("spec");
     return;
   }
   toast(`${path.join(".")} is not stated in the text: it has its default.`);
@@ -293,6 +309,11 @@ function wire() {
   click("theme", () => theme(isDark() ? "light" : "dark"));
   for (const each of ["yaml", "controls"]) click(`view-${each}`, () => view(each));
   for (const each of ["spec", "drawing", "figures"]) click(`tab-${each}`, () => pane(each));
+  document.querySelector(".skip").addEventListener("click", (event) => {
+    event.preventDefault(); // the address holds the spec
+    pane("figures");
+    at("figures").focus();
+  });
   document.querySelectorAll("[role=tablist]").forEach(tabs);
   at("precision").append(...start.precisions.map((name) => h("option", { value: name, selected: name === "fp16" }, name)));
   for (const id of ["batch", "length", "precision"]) at(id).addEventListener("input", soon);
@@ -300,7 +321,8 @@ function wire() {
     if (!(event.ctrlKey || event.metaKey) || at("dialog").open) return;
     const key = event.key.toLowerCase();
     const listener = { s: () => at("save").click(), o: () => at("open").click() }[key];
-    const outside = !at("editor").contains(document.activeElement) && !/^(INPUT|TEXTAREA)$/.test(document.activeElement.tagName);
+    const { activeElement } = document;
+    const outside = !at("editor").contains(activeElement) && (!/^(INPUT|TEXTAREA)$/.test(activeElement.tagName) || controls.holds(activeElement));
     if (listener) {
       event.preventDefault();
       listener();

@@ -98,7 +98,7 @@ export class MeshCard {
       bars([row("Training, per device", TRAINING, split.memory, split.fits), row("Serving, per device", SERVING, split.serving, split.fits_serving)], "Memory of a device", memory),
       keyOf(parts.map(([name, , tint]) => [name, `var(--${COLOURS[tint] || tint})`])),
       h("p", { class: "quiet" }, split.step_seconds ? `A training step takes at least ${seconds(split.step_seconds)}, bound by ${split.bound === "compute" ? "matrix products" : `the traffic of ${split.bound}`}` : "The speed of the device is unknown", split.idle ? `; the pipeline idles ${percentText(split.idle)} of it.` : "."),
-      behind("Per device", ["", "training", "serving"], [
+      behind("Per device", ["", "training", "serving"], () => [
         ...parts.map(([name, key]) => [name, key in split.memory ? bytes(split.memory[key]) : "", key in split.serving ? bytes(split.serving[key]) : ""]),
         ...split.traffic.map((each) => [`${each.dim}: ${each.what}, over the ${each.link}`, bytes(each.bytes), ""])]),
     ];

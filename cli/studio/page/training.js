@@ -66,6 +66,6 @@ function finished(told, names, result) {
     h("p", { id: "learned", class: wrong.length ? "bad" : "good" }, wrong.length ? `${wrong.map((each) => names[each.label]).join(" and ")} can see the answers: the mask or the mixer leaks.` : better && `${names.now} ${better} in ${whole(now.diverged_at || (base.scores.at(-1) || { step: 0 }).step)} steps.`),
     table(`On ${told.task}, held-out passages`, ["", "parameters", "loss", "accuracy", "solved at", "steps/s"],
       told.results.map((each) => [`${each.label}: ${names[each.label]}`, parameters(each.parameters), show_(each.loss, 3), each.accuracy === null ? "" : `${(100 * each.accuracy).toFixed(1)} %`, each.solved_at === null ? "no" : whole(each.solved_at), each.kept ? "saved" : each.steps_per_second.toFixed(1)])),
-    behind("Losses", ["step", ...told.results.map((each) => each.label)], told.results[0].curve.map(([step, loss], i) => [whole(step), show_(loss, 3), told.results[1].curve[i] ? show_(told.results[1].curve[i][1], 3) : ""])),
+    behind("Losses", ["step", ...told.results.map((each) => each.label)], () => told.results[0].curve.map(([step, loss], i) => [whole(step), show_(loss, 3), told.results[1].curve[i] ? show_(told.results[1].curve[i][1], 3) : ""])),
     h("p", { class: "how" }, "One seed, one learning rate, a toy task: a hint, not a ranking. Results are kept in build/compare."));
 }

@@ -239,6 +239,16 @@ def test_halves_keep_less_and_dropout_a_mask_more() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.slow
+@pytest.mark.parametrize("name", structures())
+def test_a_step_in_bfloat16_is_that_in_float16(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both halves share a trace."""
+    spec = load(name)
+    shared = training(spec, torch.float16)
+    monkeypatch.setattr("zoo.reports.training.traced_dtype", lambda dtype: dtype)
+    assert training(spec, torch.bfloat16) == shared
+
+
 def test_a_mixture_trains_the_chosen_experts() -> None:
     found, step = training(load("mixtral-8x7b")), costs(load("mixtral-8x7b")).stages["prefill"]
     assert found.passes.forward == step.total

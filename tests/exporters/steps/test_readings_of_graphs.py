@@ -1,0 +1,76 @@
+"""Readings of single graphs are kept while the layers of another stack change, and equal those that are made anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import exporters.steps.stored_size as sizing
+import zoo.reports.costs as costing
+from exporters.steps.stored_size import stored_sizes
+from specs.base.roles import rewritten
+from specs.language.load import load
+from specs.model.model import Model
+from tests.exporters.reduced_presets import structures
+from zoo.reports.costs import costs
+from zoo.tracing.traced_model import TracedModel
+from zoo.tracing.tracer import Tracer
+
+SEVERAL = [name for name in structures() if len(list(load(name).stacks())) > 1]
+QUICK = ["clip-vit-b32", "smolvlm-256m", "t5-small"]
+
+
+def edits(spec: Model, more: int = 64) -> Iterator[Model]:
+    """The spec with wider feed-forward networks in one stack, for each stack in turn."""
+
+    def wider(part: Any) -> dict[str, int]:
+        return {
+            name: getattr(part, name) + more
+            for name in ("hidden",)
+            if isinstance(getattr(part, name, None), int)
+        }
+
+    for name, stack in spec.stacks():
+        yield spec.model_copy(update={name: rewritten(stack, wider)})
+
+
+def read(spec: Model) -> tuple[Any, dict[str, int]]:
+    return costs(spec).as_dict(), stored_sizes(spec, "portable")
+
+
+def check(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = [read(spec) for spec in (load(name), *edits(load(name)))]
+    monkeypatch.setattr(TracedModel, "key", lambda *_: None)
+    monkeypatch.setattr(costing, "_reduced", costing._reduced.__wrapped__)  # type: ignore[attr-defined]
+    monkeypatch.setattr(sizing, "_items_by_precision", sizing._items_by_precision.__wrapped__)  # type: ignore[attr-defined]
+    assert kept == [read(spec) for spec in (load(name), *edits(load(name)))]
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_readings_are_equal(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    check(name, monkeypatch)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in SEVERAL if name not in QUICK])
+def test_readings_are_equal_for_every_structure(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    check(name, monkeypatch)
+
+
+def test_an_edit_of_a_decoder_traces_no_images(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = load("smolvlm-256m")
+    edited = dict(zip([name for name, _ in spec.stacks()], edits(spec, 192), strict=True))["decoder"]
+    read(spec)
+    traced = list[str]()
+    run = Tracer.run
+
+    def counted(self: Tracer, call: Any, inputs: Any) -> Any:
+        traced.extend(placeholder.name for placeholder in inputs)
+        return run(self, call, inputs)
+
+    monkeypatch.setattr(Tracer, "run", counted)
+    read(edited)
+    assert "input_ids" in traced
+    assert "pixel_values" not in traced
