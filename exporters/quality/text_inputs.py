@@ -177,7 +177,7 @@ def _sentences(spec: Model, texts: Texts, tokenizer: TextTokenizer, share: int) 
 
 
 def _pieces(kind: str, text: str) -> list[str]:
-    """The sentences of a text, each on one line; those of the corpus are cut."""
+    """The sentences of a text, each on one line. Those of the corpus end after :data:`LONGEST` characters."""
     pieces = [" ".join(piece.split()) for piece in _END.split(text)]
     return [piece[:LONGEST] if kind else piece for piece in pieces if len(piece) > 1]
 
