@@ -48,6 +48,7 @@ class Kinds(MutableMapping[str, Kind]):
 
     def __setitem__(self, name: str, kind: Kind) -> None:
         self._entries[name] = kind
+        _registered.setdefault(kind.spec, kind)
 
     def __delitem__(self, name: str) -> None:
         del self._entries[name]
@@ -126,8 +127,7 @@ def register(
                 f"{slot} kind '{name}' has a field named {shadowing[0]}, which every {slot} kind answers: rename it in "
                 f"{spec.__module__}.{spec.__qualname__}"
             )
-        kinds[name] = kind = Kind(spec, implementation)
-        _registered.setdefault(spec, kind)
+        kinds[name] = Kind(spec, implementation)
         if default:
             _defaults[slot] = name
         return spec
