@@ -105,7 +105,7 @@ class FamilyTests:
     @classmethod
     def config(cls, **values: Any) -> Any:
         """A config with values; their dicts are copied, as configs change them."""
-        return cls.model_class.config_class(**{**cls.defaults, **copy.deepcopy(values)})
+        return cls.model_class.config_class(**copy.deepcopy({**cls.defaults, **values}))
 
     @classmethod
     def configured(cls, name: str = "", **more: Any) -> Any:
