@@ -199,8 +199,8 @@ def encoder_of_images(model_type: str, **more: Any) -> PreTrainedModel:
     return transformers.AutoModel.from_config(transformers.CONFIG_MAPPING[model_type](**sizes))
 
 
-SEEDS = {"cohere2": 8, "longt5": 9, "m2m_100": 8}
-"""Those of models that others leave in doubt about a token."""
+SEEDS = {"cohere2": 8, "longt5": 9, "m2m_100": 8, "mixtral": 8}
+"""Those of models that others leave in doubt about a token, or at its end after one."""
 
 
 def modernbert_decoder() -> PreTrainedModel:
