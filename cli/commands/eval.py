@@ -24,6 +24,7 @@ from cli.terminal.option_groups import INPUTS, MODEL
 from cli.terminal.screen import Screen
 
 if TYPE_CHECKING:
+    from exporters.quality.quality import Quality
     from exporters.runtime.exported import Exported
 
 
@@ -80,9 +81,6 @@ def evaluate(
       zoo eval build/whisper-int8 --against path/to/whisper --data recordings/
     """
     from cli.options.given import typed
-    from cli.tables.quality_screen import print_quality_rows
-    from cli.tables.quality_tables import print_quality
-    from cli.terminal.render import print_json
     from exporters.exported.evaluate import evaluate as judge_export
     from exporters.exported.model_source import model_source
     from exporters.runtime.exported import open_export
@@ -110,27 +108,14 @@ def evaluate(
         quality = judge_export(
             exported, other, options.data, options.tokenizer, progress, costs=options.per_layer
         )
-    if screen.as_json:
-        print_json({"name": exported.spec.name, "directory": str(directory), **quality.as_dict()})
-        return
-    manifest = exported.manifest
     by_layer = other is not None and other.exported is None and not options.per_layer
-    screen.title(str(directory), "", f"{manifest.precision}, {manifest.target}")
-    print_quality_rows(screen, quality)
-    if screen.tables:
-        print_quality(quality)
-    screen.done(f"{directory} measured")
-    screen.next(
-        *([(typed(context, "--per-layer"), "what rounding each layer costs")] if by_layer else []),
-        (["bench", str(directory)], "its speed and memory"),
-    )
+    per_layer = [(typed(context, "--per-layer"), "what rounding each layer costs")] if by_layer else []
+    steps = [*per_layer, (["bench", str(directory)], "its speed and memory")]
+    _show(screen, directory, exported, quality, f"{directory} measured", steps)
 
 
 def _predict_draft(directory: Path, exported: Exported, options: EvaluationOptions, screen: Screen) -> None:
     """Print the accepted share of a draft's tokens on a text."""
-    from cli.tables.quality_screen import print_quality_rows
-    from cli.tables.quality_tables import print_quality
-    from cli.terminal.render import print_json
     from exporters.exported.evaluate import predict_draft
     from exporters.runtime.draft import DRAFT_TOKENS
     from exporters.runtime.exported import open_export
@@ -140,6 +125,24 @@ def _predict_draft(directory: Path, exported: Exported, options: EvaluationOptio
     draft = open_export(options.draft, options.provider)
     with screen.progress() as progress:
         quality = predict_draft(exported, draft, count, options.data, options.tokenizer, progress)
+    more = [] if options.draft_tokens is None else ["--draft-tokens", str(count)]
+    steps = [(["run", str(directory), "--draft", str(options.draft), *more], "the speed")]
+    _show(screen, directory, exported, quality, f"{options.draft} measured as a draft of {directory}", steps)
+
+
+def _show(
+    screen: Screen,
+    directory: Path,
+    exported: Exported,
+    quality: Quality,
+    done: str,
+    steps: list[tuple[list[str], str]],
+) -> None:
+    """Print the figures of an export, what was done, and the next steps."""
+    from cli.tables.quality_screen import print_quality_rows
+    from cli.tables.quality_tables import print_quality
+    from cli.terminal.render import print_json
+
     if screen.as_json:
         print_json({"name": exported.spec.name, "directory": str(directory), **quality.as_dict()})
         return
@@ -148,6 +151,5 @@ def _predict_draft(directory: Path, exported: Exported, options: EvaluationOptio
     print_quality_rows(screen, quality)
     if screen.tables:
         print_quality(quality)
-    screen.done(f"{options.draft} measured as a draft of {directory}")
-    more = [] if options.draft_tokens is None else ["--draft-tokens", str(count)]
-    screen.next((["run", str(directory), "--draft", str(options.draft), *more], "the speed"))
+    screen.done(done)
+    screen.next(*steps)

@@ -95,10 +95,15 @@ def most_of(spec: Model) -> Most:
     return Most(SENTENCES, SENTENCES)
 
 
+def rows_of(examples: Sequence[Example]) -> int:
+    """The number of rows of some token ids."""
+    return sum(len(example["input_ids"]) for example in examples)
+
+
 def size_of(examples: Sequence[Example]) -> str:
     """The size of some token ids, such as ``12 x 256 tokens``."""
     lengths = {example["input_ids"].shape[1] for example in examples}
-    rows = sum(len(example["input_ids"]) for example in examples)
+    rows = rows_of(examples)
     return f"{rows} x {lengths.pop()} tokens" if len(lengths) == 1 else f"{rows} rows"
 
 

@@ -18,6 +18,7 @@ from exporters.quality.parts import (
     described,
     most_of,
     parted,
+    rows_of,
     size_of,
 )
 from exporters.quality.texts import LANGUAGES, Texts
@@ -50,7 +51,7 @@ def of_texts(spec: Model, texts: Texts, tokenizer: TextTokenizer, share: int) ->
     calibration = [example for first, _ in parts.values() for example in first]
     judged = [(kind, example) for kind, (_, rest) in parts.items() for example in rest]
     examples = [example for _, example in judged]
-    size = size_of(examples) if spec.architecture == "decoder" else f"{_rows(examples)} sentences"
+    size = size_of(examples) if spec.architecture == "decoder" else f"{rows_of(examples)} sentences"
     kinds = f" of {len(parts)} kinds" if len(parts) > 1 else ""
     return Representative(
         f"{described(texts.name, size)}{kinds}",
@@ -59,10 +60,6 @@ def of_texts(spec: Model, texts: Texts, tokenizer: TextTokenizer, share: int) ->
         texts.sha256,
         [kind for kind, _ in judged],
     )
-
-
-def _rows(examples: Sequence[Example]) -> int:
-    return sum(len(example["input_ids"]) for example in examples)
 
 
 def windows_of(
@@ -97,11 +94,10 @@ def windows_of(
 
 def _windows(spec: Model, texts: Texts, tokenizer: TextTokenizer, share: int) -> dict[str, Parts]:
     ids = {kind: tokenizer.plain(text) for kind, text in texts.kinds.items()}
-    sizes = {kind: len(text.encode()) for kind, text in texts.kinds.items()}
     streams = {
-        kind: torch.tensor(tokens, dtype=torch.int64)
-        for kind, tokens in ids.items()
-        if _is_readable(kind, sizes[kind], tokens, tokenizer)
+        kind: torch.tensor(ids[kind], dtype=torch.int64)
+        for kind, text in texts.kinds.items()
+        if _is_readable(kind, text, ids[kind], tokenizer)
     }
     parts, prefix = {}, tokenizer.prefix
     for kind, stream in streams.items():
@@ -111,12 +107,12 @@ def _windows(spec: Model, texts: Texts, tokenizer: TextTokenizer, share: int) ->
     return parts
 
 
-def _is_readable(kind: str, size: int, tokens: Sequence[int], tokenizer: TextTokenizer) -> bool:
-    """Whether a tokenizer was made for a kind of text, of a number of bytes; for languages alone."""
+def _is_readable(kind: str, text: str, tokens: Sequence[int], tokenizer: TextTokenizer) -> bool:
+    """Whether a tokenizer was made for a kind of text; only languages are doubted."""
     if kind not in LANGUAGES:
         return True
-    unknown = tokenizer.unknown_id
-    return size >= LEAST_BYTES * len(tokens) and tokens.count(unknown) <= MOST_UNKNOWN * len(tokens)
+    unknown = tokens.count(tokenizer.unknown_id)
+    return len(text.encode()) >= LEAST_BYTES * len(tokens) and unknown <= MOST_UNKNOWN * len(tokens)
 
 
 def _most(kind: str, kinds: Mapping[str, object], most: Most) -> Most:
@@ -152,9 +148,7 @@ def _sentences(spec: Model, texts: Texts, tokenizer: TextTokenizer, share: int) 
     ids = {
         kind: rows
         for kind, rows in ids.items()
-        if _is_readable(
-            kind, len("".join(pieces[kind]).encode()), [token for row in rows for token in row], tokenizer
-        )
+        if _is_readable(kind, "".join(pieces[kind]), [token for row in rows for token in row], tokenizer)
     }
     parts, limit = {}, spec.context_length_of(spec.first_stack)
     for kind, rows in ids.items():

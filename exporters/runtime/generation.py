@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import Literal, Self
 
 import numpy as np
 from onnxruntime import OrtValue
@@ -47,6 +47,13 @@ class Generation:
     continuations: list[Continuation]
     first: float
     rest: float
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """All continuations of several generations, and the sums of their numbers."""
+        _, *numbers = fields(cls)
+        continuations = [continuation for part in parts for continuation in part.continuations]
+        return cls(continuations, *(sum(getattr(part, number.name) for part in parts) for number in numbers))
 
     @property
     def tokens_per_second(self) -> float | None:
@@ -133,8 +140,7 @@ class Generator:
             self._generate(batch, most, sampling, ends, start, images, tell)
             for batch in self._batches(prompts)
         ]
-        continuations = [continuation for part in parts for continuation in part.continuations]
-        return Generation(continuations, sum(part.first for part in parts), sum(part.rest for part in parts))
+        return Generation.joined(parts)
 
     def _generate(
         self,

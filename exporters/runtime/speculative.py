@@ -72,14 +72,7 @@ class SpeculativeGenerator:
             _Sequence(self, list(prompt), row, most, sampling, ends, tell).generation()
             for row, prompt in enumerate(prompts)
         ]
-        return DraftedGeneration(
-            [continuation for part in parts for continuation in part.continuations],
-            sum(part.first for part in parts),
-            sum(part.rest for part in parts),
-            sum(part.proposed for part in parts),
-            sum(part.accepted for part in parts),
-            sum(part.calls for part in parts),
-        )
+        return DraftedGeneration.joined(parts)
 
     def without_draft(
         self,
@@ -91,8 +84,7 @@ class SpeculativeGenerator:
     ) -> Generation:
         """Continue the same prompts one after another with the target alone."""
         parts = [self.target.generate([prompt], most, sampling, stop=stop) for prompt in prompts]
-        continuations = [continuation for part in parts for continuation in part.continuations]
-        return Generation(continuations, sum(part.first for part in parts), sum(part.rest for part in parts))
+        return Generation.joined(parts)
 
 
 class _Sequence:

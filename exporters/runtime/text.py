@@ -123,13 +123,16 @@ class TextTokenizer:
     @property
     def unknown_id(self) -> int | None:
         """The token of what the tokenizer does not know, if it has one."""
-        ids = map(self.tokenizer.token_to_id, UNKNOWN)
-        return next((token for token in ids if token is not None), None)
+        return self._first_id(UNKNOWN)
 
     @property
     def mask_id(self) -> int | None:
         """The mask token, if the tokenizer has one."""
-        ids = map(self.tokenizer.token_to_id, MASKS)
+        return self._first_id(MASKS)
+
+    def _first_id(self, names: Sequence[str]) -> int | None:
+        """The id of the first of some tokens that the tokenizer has."""
+        ids = map(self.tokenizer.token_to_id, names)
         return next((token for token in ids if token is not None), None)
 
 

@@ -44,12 +44,7 @@ def check_window_cache(model: Any, spec: Model, target: Target, layout: Layout) 
             f"{option_name('layout')} {layout.name} has caches for one window\n"
             f"  value: {spec.name} has windows of {' and '.join(map(str, sizes))} tokens\n  Leave {OPTION} out."
         )
-    reusing = [
-        layer
-        for layer, block in enumerate(spec.last_stack.layer_blocks())
-        if block.attention is not None and block.attention.takes_keys_values
-    ]
-    if reusing:
+    if reusing := spec.last_stack.reusing_layers:
         raise UserError(
             f"{OPTION} needs keys and values of its own in every layer, because each drops them from its cache\n"
             f"  value: {spec.name}, whose layer {reusing[0]} reuses the keys and values of another layer\n  Leave it out."

@@ -8,6 +8,7 @@ from pydantic import Field
 from specs.base.base import (
     Component,
     Dropout,
+    Fault,
     PositiveFloat,
     Slot,
     Spec,
@@ -145,6 +146,17 @@ def scale_steps(scale: float | str | None, d_model: int) -> Iterator[Step]:
     """The step of a factor, a number or the square root of d_model, if there is one."""
     if scale is not None:
         yield Step(f"{TIMES} √{d_model:,}" if isinstance(scale, str) else f"{TIMES} {scale:g}", role="other")
+
+
+def kernel_faults(kernel: int) -> Iterator[Fault]:
+    """The violated rule of convolutions whose output stands where the centre of its input is."""
+    if kernel % 2 == 0:
+        yield Fault(
+            ("kernel",),
+            "must be odd, so that it has a centre",
+            kernel,
+            f"Use {kernel - 1} or {kernel + 1}.",
+        )
 
 
 Embedding = Annotated[EmbeddingKind, Slot("embedding")]

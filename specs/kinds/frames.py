@@ -10,7 +10,7 @@ from specs.base.registry import register
 from specs.base.roles import Role
 from specs.base.words import WIDTHS, PartContext, PositionStep, Step
 from specs.kinds.activation import ACTIVATION_TITLES, Activation
-from specs.kinds.embedding import EmbeddingKind, InputPart, scale_steps
+from specs.kinds.embedding import EmbeddingKind, InputPart, kernel_faults, scale_steps
 from specs.kinds.norm import Norm, norm_steps
 from specs.kinds.spectrogram import start_times
 
@@ -147,10 +147,4 @@ class SubsampledSpectrogram(FramesKind):
         return END_FRAMES if self.kernel // 2 < self.stride else None
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
-        if self.kernel % 2 == 0:
-            yield Fault(
-                ("kernel",),
-                "must be odd, so that it has a centre",
-                self.kernel,
-                f"Use {self.kernel - 1} or {self.kernel + 1}.",
-            )
+        yield from kernel_faults(self.kernel)

@@ -15,7 +15,7 @@ from specs.base.base import (
 from specs.base.registry import register
 from specs.base.words import PartContext, PositionStep, Step
 from specs.kinds.activation import ACTIVATION_TITLES, Activation
-from specs.kinds.embedding import EmbeddingKind, InputPart
+from specs.kinds.embedding import EmbeddingKind, InputPart, kernel_faults
 
 
 @register("embedding")
@@ -63,13 +63,7 @@ class Spectrogram(EmbeddingKind):
         return self.mel_bins, self.stride * context_length
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
-        if self.kernel % 2 == 0:
-            yield Fault(
-                ("kernel",),
-                "must be odd, so that it has a centre",
-                self.kernel,
-                f"Use {self.kernel - 1} or {self.kernel + 1}.",
-            )
+        yield from kernel_faults(self.kernel)
         if context.context_length is None:
             yield Fault(
                 ("kind",),

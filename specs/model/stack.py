@@ -199,6 +199,14 @@ class Stack(Spec):
         """The block of every layer; equal blocks are one object."""
         return [self.named_block(name) for name in self.block_names()]
 
+    @property
+    def reusing_layers(self) -> list[int]:
+        """The layers that reuse the keys and values of another."""
+        attentions = [block.attention for block in self.layer_blocks()]
+        return [
+            layer for layer, attention in enumerate(attentions) if attention and attention.takes_keys_values
+        ]
+
     def key_value_sources(self, d_model: int) -> list[int | None]:
         """For every layer that reuses keys and values, the layer they are of; None for other layers, and where none fits."""
         blocks, sources = self.layer_blocks(), list[int | None]()

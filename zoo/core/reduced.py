@@ -74,7 +74,7 @@ def kept_layers(stack: Stack, layers: int) -> list[int]:
     """The indices of the layers that a reduced model keeps."""
     kinds = stack.layer_kinds()
     first_use = {kind: index for index, kind in reversed(list(enumerate(kinds)))}
-    if not any(block.attention and block.attention.takes_keys_values for block in stack.layer_blocks()):
+    if not stack.reusing_layers:
         first_use[kinds[-1]] = len(kinds) - 1  # otherwise another layer may reuse what its first one computes
     kept = set(first_use.values())
     others = (index for index in range(len(kinds)) if index not in kept)

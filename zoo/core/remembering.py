@@ -70,7 +70,7 @@ def remembered_by(
 def reading_key(spec: Model, *, without_layers_of: Iterable[str] = ()) -> str | None:
     """All of a spec that a reading depends on, which may run no layer of some stacks; None with a plugin's component, whose module
     may count whatever it likes, and be loaded again."""
-    if _has_plugin(spec):
+    if has_plugin(spec):
         return None
     return spec.model_dump_json(
         exclude={**dict.fromkeys(_ABOUT, True), **dict.fromkeys(without_layers_of, _LAYERS)}
@@ -82,14 +82,14 @@ def remembered(reading: Reading[Model, Rest, Result]) -> Reading[Model, Rest, Re
     return remembered_by(reading_key)(reading)
 
 
-def _has_plugin(part: Any) -> bool:
+def has_plugin(part: Any) -> bool:
     """Whether a part of a spec is, or contains, a plugin's component."""
     if isinstance(part, Mapping):
-        return any(map(_has_plugin, part.values()))
+        return any(map(has_plugin, part.values()))
     if isinstance(part, tuple):
-        return any(map(_has_plugin, part))
+        return any(map(has_plugin, part))
     if not isinstance(part, Spec):
         return False
     if isinstance(part, Component) and kind_of(part).implementation is not None:
         return True
-    return any(_has_plugin(getattr(part, name)) for name in type(part).model_fields)
+    return any(has_plugin(getattr(part, name)) for name in type(part).model_fields)

@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 from functools import cached_property, wraps
 from typing import Any, TypeVar
 
-from specs.base.base import Component, Spec
-from specs.base.registry import kind_of
 from specs.model.model import Model
 from specs.model.stack import LayerRun, Stack
 from zoo.builder import ZooModel, assemble
 from zoo.components.layer_sum import WeightedLayerSum
+from zoo.core.remembering import has_plugin
 
 Result = TypeVar("Result")
 
@@ -120,20 +119,12 @@ def _folded(stack: Stack) -> FoldedStack:
     for block in {id(block): block for block in blocks}.values():
         layers = uses[id(block)]
         period = 1 if block.sharing is None else block.sharing.sets
-        most = len(layers) if _has_plugin(block) else 2 * period
+        most = len(layers) if has_plugin(block) else 2 * period
         for use, layer in enumerate(layers):
             standing[layer] = layers[use if use < most else most - period + (use - most) % period]
     built = sorted(set(standing.values()))
     indices = {layer: index for index, layer in enumerate(built)}
     return FoldedStack(built, [indices[standing[owner]] for owner in owners], owners)
-
-
-def _has_plugin(spec: Any) -> bool:
-    """Whether a spec contains a plugin's component."""
-    if not isinstance(spec, Spec):
-        return False
-    is_plugin = isinstance(spec, Component) and kind_of(spec).implementation is not None
-    return is_plugin or any(_has_plugin(getattr(spec, name)) for name in type(spec).model_fields)
 
 
 def _runs(stack: Stack, built: list[int]) -> tuple[LayerRun, ...]:

@@ -45,12 +45,7 @@ def check_cache_format(
             f"  value: {option_name('layout')} {layout.name}, whose client pads on the left\n"
             f"  Pass {option_name('layout')} {able}, or leave it out."
         )
-    reusing = [
-        layer
-        for layer, block in enumerate(spec.last_stack.layer_blocks())
-        if block.attention is not None and block.attention.takes_keys_values
-    ]
-    if reusing:
+    if reusing := spec.last_stack.reusing_layers:
         raise UserError(
             f"{OPTION} {cache.name} needs keys and values of its own in every layer, because each has its scales\n"
             f"  value: {spec.name}, whose layer {reusing[0]} reuses the keys and values of another layer\n  Leave it out."
