@@ -8,12 +8,15 @@ can replace the body.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, fx, nn
+from torch.fx.proxy import GraphAppendingTracer
 from torch.overrides import is_tensor_method_or_property
 
 from specs.base.errors import UserError, option_name, reason_of
@@ -106,26 +109,30 @@ class SymbolicValue(fx.Proxy):
         return int(self.ndim)
 
 
-class Tracer(fx.Tracer):
+class Tracer(GraphAppendingTracer):
     """Traces a call of a model.
+
+    torch.fx would change ``nn.Module`` itself meanwhile, which costs as much as a small model's trace and holds for every
+    thread.  Here the model's own modules name their calls and give their weights as values.
 
     The meta of each node has its ``info`` in the two runs, the ``path`` of its module, the ``line`` of code that made the call, the paths of all modules being called
     (``within``), and the semantic calls whose result it is, innermost first (``semantic_calls``).
     """
 
     def __init__(self, model: nn.Module, symbols: Symbols) -> None:
-        super().__init__()
+        super().__init__(fx.Graph())
         self.model, self.symbols = model, symbols
-        self._paths = {id(module): path for path, module in model.named_modules()}
         self._names = {id(tensor): name for name, tensor in weight_tensors(model)}
         self._parameters: dict[str, fx.Proxy] = {}
         self._entered: list[str] = []
 
     def run(self, call: GraphCall, inputs: Sequence[Placeholder]) -> fx.Graph:
         """The graph of ``call(model, {name: value})``. Raises :class:`UntraceableError`."""
-        self._call, self._inputs = call, inputs
         try:
-            return self.trace(self.model)
+            with self._observed():
+                outputs = dict(call(self.model, {value.name: self._placeholder(value) for value in inputs}))
+            self.create_node("output", "output", (self.create_arg(outputs),), {})
+            return self.graph
         except (UserError, MemoryError):
             raise
         except Exception as error:
@@ -141,42 +148,47 @@ class Tracer(fx.Tracer):
     def _where(self) -> str:
         return (self._entered[-1] if self._entered else "") or "the model"
 
-    # Methods that torch.fx calls.
+    def _placeholder(self, placeholder: Placeholder) -> fx.Proxy:
+        value: fx.Proxy = self.create_proxy("placeholder", placeholder.name, (), {})
+        pairs = [self.symbols.sizes(dim) for dim in placeholder.dims]
+        first, second = (TensorInfo(tuple(pair[run] for pair in pairs), placeholder.dtype) for run in (0, 1))
+        value.node.meta["info"] = (first, first if first == second else second)
+        return value
 
-    def create_args_for_root(self, root_fn: Any, is_module: bool, concrete_args: Any = None) -> Any:
-        values = {}
-        for placeholder in self._inputs:
-            values[placeholder.name] = self.create_proxy("placeholder", placeholder.name, (), {})
-            pairs = [self.symbols.sizes(dim) for dim in placeholder.dims]
-            first, second = (
-                TensorInfo(tuple(pair[run] for pair in pairs), placeholder.dtype) for run in (0, 1)
-            )
-            values[placeholder.name].node.meta["info"] = (first, first if first == second else second)
-        return (lambda model: dict(self._call(model, values))), [self.model]
+    @contextmanager
+    def _observed(self) -> Iterator[None]:
+        """The model, whose modules name their calls, and whose weights are values of the trace."""
+        before = {module: dict(vars(module)) for module in self.model.modules()}
+        try:
+            for path, module in self.model.named_modules():
+                vars(module)["forward"] = partial(self._enter, path, module.forward)
+                for kind in ("_parameters", "_buffers"):
+                    if vars(module)[kind]:
+                        vars(module)[kind] = _Weights(vars(module)[kind], self._weight)
+            yield
+        finally:
+            for module, state in before.items():
+                vars(module).clear()
+                vars(module).update(state)
 
-    def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
-        return False
-
-    def path_of_module(self, mod: nn.Module) -> str:
-        return self._paths[id(mod)]
-
-    def call_module(self, m: nn.Module, forward: Any, args: Any, kwargs: Any) -> Any:
-        self._entered.append(self._paths[id(m)])
+    def _enter(self, path: str, forward: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        self._entered.append(path)
         result = forward(*args, **kwargs)
         self._entered.pop()
         return result
 
-    def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict[str, Any]) -> Any:
-        if not isinstance(attr_val, Tensor) or id(attr_val) not in self._names:
-            return attr_val
-        name = self._names[id(attr_val)]
+    def _weight(self, tensor: Any) -> Any:
+        """The value of a weight in the trace; what is no weight as it is."""
+        name = self._names.get(id(tensor))
+        if name is None:
+            return tensor
         if name not in self._parameters:
             self._parameters[name] = self.create_proxy("get_attr", name, (), {})
-            self._parameters[name].node.meta["info"] = (
-                TensorInfo(tuple(attr_val.shape), attr_val.dtype),
-            ) * 2
-            self._parameters[name].node.meta["trained"] = attr_val.requires_grad
+            self._parameters[name].node.meta["info"] = (TensorInfo(tuple(tensor.shape), tensor.dtype),) * 2
+            self._parameters[name].node.meta["trained"] = tensor.requires_grad
         return self._parameters[name]
+
+    # Methods that torch.fx calls.
 
     def create_arg(self, a: Any) -> Any:
         kind = type(a)
@@ -251,6 +263,17 @@ class Tracer(fx.Tracer):
             a if a == b else self.create_proxy("call_function", size, (value, axis), {})
             for axis, (a, b) in enumerate(zip(first.shape, second.shape, strict=True))
         )
+
+
+class _Weights(dict[str, Any]):
+    """A module's weights by name, each read as its value in a trace."""
+
+    def __init__(self, weights: dict[str, Any], value: Callable[[Any], Any]) -> None:
+        super().__init__(weights)
+        self._value = value
+
+    def __getitem__(self, name: str) -> Any:
+        return self._value(super().__getitem__(name))
 
 
 _labels: dict[Any, str] = {}
