@@ -10,11 +10,17 @@ import os
 import pickle
 import signal
 import sys
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import BinaryIO
 
 from cli.studio.opened_spec import FIRST
 from cli.studio.readings import READINGS, Answer
 from specs.base.errors import UserError
 from specs.language.load import load
+
+_PAUSE = 0.05
+"""Seconds after which no more is asked for this edit."""
 
 
 def main() -> None:
@@ -26,17 +32,35 @@ def main() -> None:
     os.dup2(2, 1)  # what libraries print is no answer
     for reading in READINGS.values():
         reading(load(FIRST))  # which loads what they need
+    gc.collect()
     gc.freeze()
+    gc.disable()
     answers.write(b"ready\n")
     answers.flush()
-    while True:
-        try:
-            asked = pickle.load(requests)
-        except EOFError:
-            return
+    waiting = SimpleQueue[bytes | None]()
+    Thread(target=_receive, args=(requests, waiting), daemon=True).start()
+    while asked := _next(waiting):
         pickle.dump(_answer(asked), answers)
         answers.flush()
-        gc.collect(0)  # while nothing is asked
+
+
+def _receive(requests: BinaryIO, waiting: SimpleQueue[bytes | None]) -> None:
+    """Put what is asked into a queue, and None at the end of the input."""
+    while True:
+        try:
+            waiting.put(pickle.load(requests))
+        except EOFError:
+            waiting.put(None)
+            return
+
+
+def _next(waiting: SimpleQueue[bytes | None]) -> bytes | None:
+    """What is asked next.  Garbage is collected while nothing is: the readings of one edit follow each other at once."""
+    try:
+        return waiting.get(timeout=_PAUSE)
+    except Empty:
+        gc.collect()
+        return waiting.get()
 
 
 def _answer(asked: bytes) -> Answer:

@@ -158,16 +158,17 @@ class Tracer(GraphAppendingTracer):
     @contextmanager
     def _observed(self) -> Iterator[None]:
         """The model, whose modules name their calls, and whose weights are values of the trace."""
-        before = {module: dict(vars(module)) for module in self.model.modules()}
+        modules = list(self.model.named_modules())
+        before = [dict(vars(module)) for _, module in modules]
         try:
-            for path, module in self.model.named_modules():
+            for path, module in modules:
                 vars(module)["forward"] = partial(self._enter, path, module.forward)
                 for kind in ("_parameters", "_buffers"):
                     if vars(module)[kind]:
                         vars(module)[kind] = _Weights(vars(module)[kind], self._weight)
             yield
         finally:
-            for module, state in before.items():
+            for (_, module), state in zip(modules, before, strict=True):
                 vars(module).clear()
                 vars(module).update(state)
 
