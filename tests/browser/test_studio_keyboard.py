@@ -46,6 +46,21 @@ def test_undo_in_a_control_takes_a_step_back(studio: StudioPage) -> None:
     studio.click("#view-yaml")
 
 
+def test_each_control_is_one_stop_and_leads_to_its_key(studio: StudioPage) -> None:
+    studio.open()
+    studio.click("#view-controls")
+    studio.browser.one(HEADS).send_keys(Keys.TAB)
+    following = studio.browser.run(
+        "const fields = [...document.querySelectorAll('#controls [data-id]')].filter((field) => field.checkVisibility());"
+        "return fields[fields.indexOf(document.querySelector(arguments[0])) + 1] === document.activeElement",
+        HEADS,
+    )
+    assert following
+    studio.browser.one(HEADS).send_keys(Keys.ALT, Keys.ENTER)
+    assert studio.browser.run(FOCUS) == "editor"
+    assert "heads: 12" in studio.browser.one(".cm-linked").text
+
+
 def test_a_part_leads_to_its_control(studio: StudioPage) -> None:
     studio.open()
     studio.click("#view-controls")

@@ -91,9 +91,20 @@ export class Controls {
     const described = node.description ? h("small", {}, plain(node.description)) : null;
     if (kinds.length) return this.kinds(node, kinds, value, path, label, type, described);
     const control = this.control(node, value, path, type);
-    if (control) return h("div", { class: "row" }, label, control, described);
+    if (control) return this.field(label, control, described, path);
     if (type.mapping) return this.part(node, value, path, label, described);
     return value === null || value === undefined || same(value, []) ? null : h("div", { class: "row" }, label, h("code", { class: "quiet" }, shortly(value)), described);
+  }
+
+  // A row with a control, which alone is a Tab stop: Alt+Enter in it does what a click on the name does.
+  field(label, control, described, path) {
+    label.tabIndex = -1;
+    label.title += `${label.title && "\n"}A click, or Alt+Enter in its field, shows it in the YAML.`;
+    return h("div", { class: "row", on: { keydown: (event) => {
+      if (event.key !== "Enter" || !event.altKey) return;
+      event.preventDefault();
+      this.actions.jump(path);
+    } } }, label, control, described);
   }
 
   kinds(node, kinds, value, path, label, type, described) {
@@ -104,7 +115,7 @@ export class Controls {
     } } },
       type.nullable || !kind ? h("option", { value: "", selected: !kind }, "none") : null,
       kinds.map(([name, text]) => h("option", { value: name, selected: name === kind, title: text }, name)));
-    const head = h("div", { class: "row" }, label, menu, described);
+    const head = this.field(label, menu, described, path);
     if (!kind) return head;
     const text = (kinds.find(([name]) => name === kind) || [])[1];
     const inner = this.schema.mapping(node, kind);
