@@ -12,7 +12,7 @@ from exporters.data.mixed_bits import BlocksByWeight
 from exporters.graph.content import Content
 from exporters.graph.precisions import eight_bits
 from exporters.graph.quantization.matrix import QuantizedMatrix
-from exporters.graph.quantization.scheme import INT8_BLOCK, fitted
+from exporters.graph.quantization.scheme import fitted, int8_block
 from exporters.graph.values import Graph, Parameter
 from exporters.rounding.bit_choice import BitChoice, Form, Group, Key, choose
 from exporters.rounding.bit_costs import Measure
@@ -90,7 +90,7 @@ def planned(
     size_of = _sizes(model, low)
     contents = _matrices(low, frozenset(carried))
     eight: dict[str, Blocks | None] = {
-        name: _in_eight_bits(content.blocks, shapes[name], target)
+        name: _in_eight_bits(name, content.blocks, shapes[name], target)
         for content in contents
         if content.blocks.bits < 8
         for name in content.names
@@ -126,11 +126,11 @@ def planned(
     return BitPlan(budget, size, tuple(made))
 
 
-def _in_eight_bits(blocks: Blocks, shape: torch.Size, target: Target) -> Blocks | None:
+def _in_eight_bits(name: str, blocks: Blocks, shape: torch.Size, target: Target) -> Blocks | None:
     """The blocks of a matrix with 8 bits; all matrices of experts have the size that they have with fewer."""
     if len(shape) == 3:
         return replace(eight_bits(target, blocks.size), symmetric=blocks.symmetric)
-    blocks = eight_bits(target, INT8_BLOCK)
+    blocks = eight_bits(target, int8_block((name,)))
     return fitted(blocks, shape[1], target.undivided)
 
 

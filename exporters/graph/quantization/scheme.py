@@ -11,8 +11,9 @@ from zoo.weights.blocks import Blocks
 
 BLOCK_SIZES = (32, 64, 128)
 
-INT8_BLOCK = 128
-"""The block size of 8-bit weights: smaller blocks hardly reduce their error."""
+INT8_BLOCK, WIDE_INT8_BLOCK = 128, 64
+"""The block sizes of 8-bit weights: smaller ones hardly reduce their error, but processors round inputs in the same blocks, which
+matters for :data:`WIDE_INPUTS`."""
 
 LEAST_BLOCK = 16
 """The smallest block size, for widths that no larger size divides on targets that prefer whole blocks."""
@@ -34,7 +35,7 @@ STACK = "encoder."
 """The name prefix of weights in encoder layers, whose inputs may have static scales."""
 
 WIDE_INPUTS = frozenset({"down", "output"})
-"""Modules whose inputs are rounded to 16 bits under static scales: the last matrices of feed-forwards and of attention.
+"""Modules whose inputs are rounded more finely, under static scales to 16 bits: the last matrices of feed-forwards and of attention.
 
 An activation function gives rare outliers of 50 times the other values, which cost more than all other inputs
 together.
@@ -63,12 +64,13 @@ class Quantization:
         """
         if names[0] in self.own:
             return self.own[names[0]]
-        roles = {name.rpartition(".")[0].rpartition(".")[2] for name in names}
-        if len(shape) not in (2, 3) or min(shape[-2:]) < LEAST or roles & SENSITIVE:
+        if len(shape) not in (2, 3) or min(shape[-2:]) < LEAST or modules_of(names) & SENSITIVE:
             return None
         if len(shape) == 3:
             return self._of_experts(*shape[1:])
         blocks = self.tables if is_table(names) else self.matrices
+        if blocks.bits == 8 and blocks.size is not None:
+            blocks = replace(blocks, size=int8_block(names))
         return fitted(blocks, shape[1], self.undivided)
 
     def _of_experts(self, *sizes: int) -> Blocks | None:
@@ -89,7 +91,7 @@ class Quantization:
             or is_table(names)
         ):
             return None
-        return 16 if {name.split(".")[-2] for name in names} & WIDE_INPUTS else 8
+        return 16 if modules_of(names) & WIDE_INPUTS else 8
 
     def agree(self, names: Iterable[str]) -> bool:
         """Whether weights may be stacked."""
@@ -98,6 +100,16 @@ class Quantization:
     def in_half(self, names: tuple[str, ...]) -> bool:
         """Whether weights are stored in float16."""
         return names[0] in self.own and self.own[names[0]] is None
+
+
+def modules_of(names: Iterable[str]) -> set[str]:
+    """The modules that weights belong to, by the last parts of their names."""
+    return {name.rpartition(".")[0].rpartition(".")[2] for name in names}
+
+
+def int8_block(names: Iterable[str]) -> int:
+    """The block size of 8-bit weights."""
+    return WIDE_INT8_BLOCK if modules_of(names) & WIDE_INPUTS else INT8_BLOCK
 
 
 def fitted(blocks: Blocks, width: int, undivided: Undivided = "short block") -> Blocks | None:
