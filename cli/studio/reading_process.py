@@ -20,7 +20,7 @@ from specs.base.errors import UserError
 from specs.language.load import load
 
 _PAUSE = 0.05
-"""Seconds after which no more is asked for this edit."""
+"""Seconds without a request after which an edit has all its readings."""
 
 
 def main() -> None:
@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def _receive(requests: BinaryIO, waiting: SimpleQueue[bytes | None]) -> None:
-    """Put what is asked into a queue, and None at the end of the input."""
+    """Put the requests into a queue, and None at the end of the input."""
     while True:
         try:
             waiting.put(pickle.load(requests))
@@ -55,7 +55,7 @@ def _receive(requests: BinaryIO, waiting: SimpleQueue[bytes | None]) -> None:
 
 
 def _next(waiting: SimpleQueue[bytes | None]) -> bytes | None:
-    """What is asked next.  Garbage is collected while nothing is: the readings of one edit follow each other at once."""
+    """The next request. Garbage is collected while none comes: the readings of one edit follow each other at once."""
     try:
         return waiting.get(timeout=_PAUSE)
     except Empty:
