@@ -1,4 +1,5 @@
-"""compressed-tensors (Neural Magic, vLLM): ``pack-quantized``, ``int-quantized``, ``float-quantized`` and ``naive-quantized``.
+"""compressed-tensors (Neural Magic, vLLM): ``pack-quantized``, ``int-quantized``, ``float-quantized``, ``naive-quantized`` and
+``nvfp4-pack-quantized``.
 
 ``weight_packed`` N K/8 are int32 words of codes with half their range added, ``weight_scale`` N G, ``weight_zero_point``
 N/8 G words in the same form along the rows.  Others store ``weight`` in 8 bits as it is.
@@ -13,8 +14,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from zoo.packed.block_floats import block_floats
 from zoo.packed.grouped import GroupedMatrix
 from zoo.packed.matrix import (
+    PackedMatrix,
     Parts,
     check_shape,
     grouped_parts,
@@ -26,10 +29,12 @@ from zoo.packed.matrix import (
 from zoo.packed.scaled import scaled
 from zoo.weights.stored import StoredTensor
 
-FORMATS = ("pack-quantized", "int-quantized", "float-quantized", "naive-quantized")
-PACKED = ("weight_packed", "weight_scale", "weight_zero_point", "weight_shape", "weight_g_idx")
+FORMATS = ("pack-quantized", "int-quantized", "float-quantized", "naive-quantized", "nvfp4-pack-quantized")
+PACKED = (
+    "weight_packed", "weight_scale", "weight_zero_point", "weight_shape", "weight_g_idx", "weight_global_scale",
+)  # fmt: skip
 PLAIN = ("weight_scale", "weight", "weight_zero_point")
-_RUNTIME = ("input_scale", "input_zero_point")
+_RUNTIME = ("input_scale", "input_zero_point", "input_global_scale")
 """Scales of activations, which exports round differently from the checkpoint's own kernels."""
 
 
@@ -42,18 +47,32 @@ def read_compressed(
     option(config.get("sparsity_config") or {}, "format", ("dense", None), where)
     option({"transform_config": config.get("transform_config") or None}, "transform_config", (None,), where)
     for module, parts in grouped_parts(tensors, PACKED).items():
-        scheme = _scheme_of(module, parts, config, where)
         yield from ((stored.name, None) for stored in parts.values())
-        yield f"{module}.weight", _Packed(module, parts, scheme).packed()
+        if "weight_global_scale" in parts:
+            yield f"{module}.weight", _float4(module, parts)
+        else:
+            yield (
+                f"{module}.weight",
+                _Packed(module, parts, _scheme_of(module, parts, config, where)).packed(),
+            )
     for module, parts in grouped_parts(tensors, PLAIN).items():
         if "weight" not in parts:
             continue
         yield from ((stored.name, None) for stored in parts.values())
         if parts["weight"].kind == "I8":
-            yield f"{module}.weight", _PlainInt8(module, parts).packed()
+            yield f"{module}.weight", PlainInt8(module, parts).packed()
         else:
             yield f"{module}.weight", scaled(module, parts["weight"], parts["weight_scale"])
     yield from ((name, None) for name in tensors if name.rpartition(".")[2] in _RUNTIME)
+
+
+def _float4(module: str, parts: Parts) -> PackedMatrix:
+    """A matrix of 4-bit floats, whose scales are divided by one per tensor."""
+    whole = parts["weight_global_scale"]
+    return block_floats(
+        module, "NVFP4", part(parts, "weight_packed", module), part(parts, "weight_scale", module),
+        lambda scales: scales / values_of(whole).float(),
+    )  # fmt: skip
 
 
 def _scheme_of(module: str, parts: Parts, config: Mapping[str, Any], where: str) -> Mapping[str, Any]:
@@ -110,7 +129,7 @@ class _Packed(GroupedMatrix):
         return unpacked(values_of(self.zero_words), self.bits, 0)[: self.rows]
 
 
-class _PlainInt8(GroupedMatrix):
+class PlainInt8(GroupedMatrix):
     """One matrix of int8, with a scale per tensor, row or group."""
 
     def __init__(self, module: str, parts: Parts) -> None:

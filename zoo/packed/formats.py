@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from specs.base.suggest import suggestion
@@ -12,6 +13,7 @@ from zoo.files.json_values import read_object
 from zoo.packed.awq import read_awq
 from zoo.packed.compressed import read_compressed
 from zoo.packed.gptq import read_gptq
+from zoo.packed.modelopt import read_modelopt
 from zoo.packed.mxfp4 import read_mxfp4
 from zoo.packed.scaled import read_scaled
 from zoo.weights.files import TensorFiles
@@ -32,6 +34,9 @@ READERS: dict[str, Read] = {
     "fp8": read_scaled,
     "fbgemm_fp8": read_scaled,
     "mxfp4": read_mxfp4,
+    "modelopt": read_modelopt,
+    "modelopt_fp4": read_modelopt,
+    "modelopt_mixed": read_modelopt,
 }
 
 
@@ -42,21 +47,29 @@ def unpacked_files(files: TensorFiles) -> TensorFiles:
     Raises :class:`WeightError` for an unsupported quantization method, and for tensors that do not fit together.
     """
     directory = files.path if files.path.is_dir() else files.path.parent
-    config_file = directory / "config.json"
-    if not os.path.lexists(config_file) or any(
-        isinstance(stored, GgufTensor) for stored in files.tensors.values()
-    ):
+    if any(isinstance(stored, GgufTensor) for stored in files.tensors.values()):
         return files
-    config = read_object(config_file, WeightError, config_file.parent).get("quantization_config")
+    config, where = _quantization(directory)
     if config is None:
         return files
-    where = str(config_file)
     method = method_of(config, where)
     tensors: dict[str, StoredTensor | None] = dict(files.tensors)
     for name, stored in READERS[method](files.tensors, config, where):
         tensors[name] = stored
     kept = {name: stored for name, stored in tensors.items() if stored is not None}
     return dataclasses.replace(files, tensors=kept)
+
+
+def _quantization(directory: Path) -> tuple[Any, str]:
+    """The quantization_config of a checkpoint, and the file that states it: Model Optimizer may have a file of its own."""
+    config_file, own = directory / "config.json", directory / "hf_quant_config.json"
+    if os.path.lexists(config_file):
+        config = read_object(config_file, WeightError, directory).get("quantization_config")
+        if config is not None:
+            return config, str(config_file)
+    if os.path.lexists(own):
+        return {"quant_method": "modelopt", **read_object(own, WeightError, directory)}, str(own)
+    return None, ""
 
 
 def method_of(config: Any, where: str) -> str:

@@ -12,12 +12,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from zoo.packed.block_floats import float4
 from zoo.packed.matrix import PackedMatrix, check_shape, values_of
 from zoo.weights.source import WeightError
 from zoo.weights.stored import StoredTensor
-
-VALUES = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
-"""The magnitudes of the eight codes; the highest bit is the sign."""
 
 
 def read_mxfp4(
@@ -43,9 +41,6 @@ def read_mxfp4(
 
 
 def _values(blocks: StoredTensor, scales: StoredTensor) -> Tensor:
-    table = torch.tensor([*VALUES, *(-value for value in VALUES)])
-    packed = values_of(blocks)
-    codes = torch.stack((packed & 15, packed >> 4), -1).flatten(-2)  # E N B 32
     exponents = values_of(scales).int() - 127
-    values = torch.ldexp(table[codes.int()], exponents[..., None])
+    values = torch.ldexp(float4(values_of(blocks)), exponents[..., None])  # E N B 32
     return values.flatten(2).mT.contiguous()

@@ -17,7 +17,18 @@ from exporters.steps.options import ExportOptions
 from tests.exporters.data.carried_values import carried_values
 from tests.parity.reference import build
 from tests.thinned import one_in
-from tests.zoo.checkpoints.packed_checkpoints import awq, compressed, fp8, gptq, group_of, int8, write_packed
+from tests.zoo.checkpoints.packed_checkpoints import (
+    awq,
+    compressed,
+    float4,
+    fp8,
+    gptq,
+    group_of,
+    int8,
+    modelopt_int4,
+    mxfp8,
+    write_packed,
+)
 from zoo.builder import assemble
 from zoo.checkpoints.open import open_weights
 from zoo.configs.importing import import_spec
@@ -39,6 +50,11 @@ TILED = {
     "activation_scheme": "dynamic",
     "weight_block_size": [128, 128],
 }
+
+
+def modelopt(algorithm: str) -> dict[str, Any]:
+    return {"quant_method": "modelopt", "quant_algo": algorithm, "ignore": ["lm_head"]}
+
 
 CASES: dict[str, tuple[Any, dict[str, Any], str]] = {
     "gptq": (gptq(), GPTQ, "int4"),
@@ -69,6 +85,15 @@ CASES: dict[str, tuple[Any, dict[str, Any], str]] = {
     "fp8 by row": (fp8("row"), FLOAT, ""),
     "fp8 by tensor": (fp8("tensor"), FLOAT, ""),
     "fp8 by tile": (fp8("tile"), TILED, ""),
+    "nvfp4": (float4("multiplied"), modelopt("NVFP4"), ""),
+    "packed nvfp4": (float4("divided"), {**COMPRESSED, "format": "nvfp4-pack-quantized"}, ""),
+    "mxfp4": (float4("exponents"), modelopt("W4A8_MXFP4_FP8"), ""),
+    "mxfp8": (mxfp8, modelopt("MXFP8"), ""),
+    "modelopt int4": (modelopt_int4(scaled_inputs=False), modelopt("W4A16_AWQ"), "int4"),
+    "modelopt awq": (modelopt_int4(scaled_inputs=True), modelopt("W4A16_AWQ"), ""),
+    "modelopt fp8": (fp8("row"), modelopt("FP8_PER_CHANNEL_PER_TOKEN"), ""),
+    "modelopt tiles": (fp8("tile", four_axes=True), modelopt("FP8_PB_WO"), ""),
+    "modelopt int8": (int8, modelopt("W8A16"), "int8"),
 }
 """How each is packed, its quantization_config, and the precision that carries it, if any does."""
 
@@ -89,6 +114,23 @@ def test_values_are_those_of_the_codes(case: str, tmp_path: Path) -> None:
             assert torch.equal(torch.cat(rows), wanted)
 
 
+def test_model_optimizer_may_state_its_algorithm_in_a_file_of_its_own(tmp_path: Path) -> None:
+    pack, config, _ = CASES["nvfp4"]
+    values = write_packed(tmp_path, pack, config)
+    stated = json.loads((tmp_path / "config.json").read_text())
+    del stated["quantization_config"]
+    (tmp_path / "config.json").write_text(json.dumps(stated))
+    own = {
+        "producer": {"name": "modelopt"},
+        "quantization": {"quant_algo": "NVFP4", "kv_cache_quant_algo": "FP8"},
+    }
+    (tmp_path / "hf_quant_config.json").write_text(json.dumps(own))
+    spec = import_spec(tmp_path)
+    source = open_weights(str(tmp_path), assemble(spec), spec)
+    name, wanted = next(iter(values.items()))
+    assert torch.equal(torch.cat(list(source.pieces(name))).view(wanted.shape), wanted)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("target", ["cpu", "portable"])
 @pytest.mark.parametrize("case", [name for name, (_, _, carried) in CASES.items() if carried != ""])
@@ -102,7 +144,7 @@ def test_codes_are_carried_bit_for_bit(case: str, target: str, tmp_path: Path) -
     assert written.verification is not None
     assert written.verification.worst_weight is not None
     graph = dict(carried_values(tmp_path / "out/model.onnx"))
-    if case == "int8 by row":
+    if case in ("int8 by row", "modelopt int8"):
         return  # multiplied as integers, by operations that are not restored here
     whole = torch.cat(
         [values[f"decoder.blocks.0.attention.{name}.weight"] for name in ("query", "key", "value")]
@@ -233,7 +275,8 @@ def test_unknown_methods_are_refused_by_name(method: str | None, tmp_path: Path)
         ("gptq", "bits", 3),
         ("gptq", "checkpoint_format", "marlin"),
         ("awq", "version", "gemv"),
-        ("packed int4", "format", "nvfp4-pack-quantized"),
+        ("packed int4", "format", "marlin-24"),
+        ("nvfp4", "quant_algo", "NVFP4_SVD"),
         ("packed int4", "kv_cache_scheme", {"num_bits": 8}),
     ],
 )
@@ -245,4 +288,4 @@ def test_variants_that_are_not_read_are_refused(case: str, field: str, value: An
 
 def test_every_reader_is_tested() -> None:
     tested = {config["quant_method"] for _, config, _ in CASES.values()}
-    assert set(READERS) - tested == {"mxfp4", "fbgemm_fp8"}
+    assert set(READERS) - tested == {"mxfp4", "fbgemm_fp8", "modelopt_fp4", "modelopt_mixed"}

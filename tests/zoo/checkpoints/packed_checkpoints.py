@@ -144,8 +144,8 @@ def int8(rows: int, width: int, generator: torch.Generator) -> tuple[Tensors, Te
     return {"weight": (codes - 128).to(torch.int8), "weight_scale": scales}, values
 
 
-def fp8(scales_of: str) -> Pack:
-    """8-bit floats, with scales as the format of a checkpoint has them."""
+def fp8(scales_of: str, *, four_axes: bool = False) -> Pack:
+    """8-bit floats, with scales as the format of a checkpoint has them; Model Optimizer gives those of tiles four axes."""
 
     def pack(rows: int, width: int, generator: torch.Generator) -> tuple[Tensors, Tensor]:
         weight = torch.randn(rows, width, generator=generator).mul(100).to(torch.float8_e4m3fn)
@@ -156,8 +156,69 @@ def fp8(scales_of: str) -> Pack:
             spread = torch.stack([
                 torch.stack([scale[row // 128, column // 128] for column in range(width)]) for row in range(rows)
             ])  # fmt: skip
-        name = "weight_scale_inv" if scales_of == "tile" else "weight_scale"
-        return {"weight": weight, name: scale}, weight.float() * spread
+        name = "weight_scale_inv" if scales_of == "tile" and not four_axes else "weight_scale"
+        stored = scale[:, None, :, None] if four_axes else scale
+        return {"weight": weight, name: stored}, weight.float() * spread
+
+    return pack
+
+
+E2M1 = (0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6)
+
+
+def float4(scales_of: str) -> Pack:
+    """4-bit floats in blocks: NVFP4 of Model Optimizer (``NVFP4QTensor``) and of compressed-tensors, and MXFP4."""
+
+    def pack(rows: int, width: int, generator: torch.Generator) -> tuple[Tensors, Tensor]:
+        size = 32 if scales_of == "exponents" else 16
+        codes = torch.randint(0, 16, (rows, width), generator=generator)
+        packed = codes[:, 0::2] + 16 * codes[:, 1::2]
+        whole = torch.tensor(0.0007)
+        if scales_of == "exponents":
+            stored = torch.randint(115, 122, (rows, width // size), generator=generator).to(torch.uint8)
+            factors = torch.tensor([[2.0 ** (exponent - 127) for exponent in row] for row in stored.tolist()])
+        else:
+            stored = (torch.rand(rows, width // size, generator=generator) * 200 + 8).to(torch.float8_e4m3fn)
+            factors = stored.float() / whole if scales_of == "divided" else stored.float() * whole
+        values = torch.tensor([[E2M1[code] for code in row] for row in codes.tolist()])
+        values = values * torch.stack([factors[:, column // size] for column in range(width)], 1)
+        bytes_of = packed.to(torch.uint8)
+        if scales_of == "divided":
+            return {
+                "weight_packed": bytes_of,
+                "weight_scale": stored,
+                "weight_global_scale": whole[None],
+            }, values
+        second = {} if scales_of == "exponents" else {"weight_scale_2": whole}
+        return {
+            "weight": bytes_of,
+            "weight_scale": stored,
+            "input_scale": torch.tensor(0.1),
+            **second,
+        }, values
+
+    return pack
+
+
+def mxfp8(rows: int, width: int, generator: torch.Generator) -> tuple[Tensors, Tensor]:
+    """8-bit floats in blocks of 32, whose scales are powers of two."""
+    weight = torch.randn(rows, width, generator=generator).mul(100).to(torch.float8_e4m3fn)
+    exponents = torch.randint(110, 118, (rows, width // 32), generator=generator)
+    factors = torch.stack([2.0 ** (exponents[:, column // 32] - 127.0) for column in range(width)], 1)
+    return {"weight": weight, "weight_scale": exponents.to(torch.uint8)}, weight.float() * factors
+
+
+def modelopt_int4(*, scaled_inputs: bool) -> Pack:
+    """As ``pack_int4_in_uint8`` of Model Optimizer: two rows in a byte; with AWQ, inputs are multiplied by factors first."""
+
+    def pack(rows: int, width: int, generator: torch.Generator) -> tuple[Tensors, Tensor]:
+        codes, scales, _, values = drawn(rows, width, 64, 4, True, torch.bfloat16, generator)
+        signed = (codes - 8) & 15
+        tensors = {"weight": (signed[0::2] + 16 * signed[1::2]).to(torch.uint8), "weight_scale": scales}
+        if not scaled_inputs:
+            return tensors, values
+        factors = (torch.rand(width, generator=generator) + 0.5).to(torch.bfloat16)
+        return {**tensors, "pre_quant_scale": factors}, values * factors.float()
 
     return pack
 

@@ -1,0 +1,113 @@
+"""Checkpoints of NVIDIA's Model Optimizer (``quant_method: modelopt``, or ``hf_quant_config.json`` beside the weights).
+
+Each linear layer has ``weight`` and ``weight_scale`` in a form that follows from their dtypes: 8-bit floats, blocks of 4-bit or 8-bit
+floats (NVFP4, MXFP4, MXFP8), or int4 and int8.  Source: https://github.com/NVIDIA/Model-Optimizer, ``modelopt.torch.export``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from zoo.packed.block_floats import block_floats
+from zoo.packed.compressed import PlainInt8
+from zoo.packed.grouped import GroupedMatrix
+from zoo.packed.matrix import PackedMatrix, Parts, check_shape, grouped_parts, option, part, values_of
+from zoo.packed.scaled import scaled
+from zoo.weights.safetensors import SafeTensor
+from zoo.weights.source import WeightError
+from zoo.weights.stored import StoredTensor
+
+ALGORITHMS = (
+    "FP8", "FP8_PER_CHANNEL_PER_TOKEN", "FP8_PB_WO", "fp8_pb_wo",
+    "NVFP4", "NVFP4_AWQ", "W4A16_NVFP4", "W4A8_NVFP4_FP8", "MXFP8", "W4A8_MXFP4_FP8",
+    "W4A16_AWQ", "W8A16", "W8A8_SQ_PER_CHANNEL", "MIXED_PRECISION",
+)  # fmt: skip
+"""The values of ``quant_algo`` whose matrices are read; they differ in the rounding of activations, too."""
+
+LEAVES = ("weight_scale", "weight", "weight_scale_2", "pre_quant_scale")
+
+TILE = 128
+"""The rows and columns of a tile of 8-bit floats."""
+
+_RUNTIME = ("input_scale", "output_scale", "q_scale", "k_scale", "v_scale", "prob_output_scale")
+"""Scales of activations and KV caches, which exports round differently from the checkpoint's own kernels."""
+
+
+def read_modelopt(
+    tensors: Mapping[str, StoredTensor], config: Mapping[str, Any], where: str
+) -> Iterator[tuple[str, StoredTensor | None]]:
+    """The matrices of a checkpoint, and None for the tensors that they consist of."""
+    option(config.get("quantization", config), "quant_algo", ALGORITHMS, where)
+    for module, parts in grouped_parts(tensors, LEAVES).items():
+        part(parts, "weight", module)
+        yield from ((stored.name, None) for stored in parts.values())
+        yield f"{module}.weight", _scaled_inputs(_matrix(module, parts), parts.get("pre_quant_scale"))
+    yield from ((name, None) for name in tensors if name.rpartition(".")[2] in _RUNTIME)
+
+
+def _matrix(module: str, parts: Parts) -> PackedMatrix:
+    weight, scale, second = parts["weight"], parts["weight_scale"], parts.get("weight_scale_2")
+    kinds = weight.kind, scale.kind
+    if len(weight.shape) != 2:
+        raise WeightError(
+            f"{weight.path}: {weight.name} must have two dimensions\n  value: {weight.shape}\n  Use the checkpoint in BF16."
+        )
+    if kinds == ("U8", "F8_E4M3") and second is not None:
+        return block_floats(module, "NVFP4", weight, scale, lambda scales: scales * values_of(second).float())
+    if kinds == ("U8", "U8"):
+        return block_floats(module, "MXFP4", weight, scale)
+    if kinds == ("F8_E4M3", "U8"):
+        return block_floats(module, "MXFP8", weight, scale)
+    if weight.kind == "U8" and second is None:
+        return _Int4(module, weight, scale).packed()
+    if weight.kind == "I8":
+        return PlainInt8(module, parts).packed()
+    return _float8(module, weight, scale)
+
+
+def _float8(module: str, weight: StoredTensor, scale: StoredTensor) -> PackedMatrix:
+    """8-bit floats with a scale per tensor, row or tile; scales of tiles may have axes of one between and after."""
+    if len(scale.shape) == 4 and isinstance(scale, SafeTensor):
+        scale = dataclasses.replace(scale, shape=scale.shape[::2])
+    by_tile = len(scale.shape) == 2 and scale.shape != (weight.shape[0], 1)
+    return scaled(module, weight, scale, [TILE, TILE] if by_tile else None)
+
+
+def _scaled_inputs(matrix: PackedMatrix, factors: StoredTensor | None) -> PackedMatrix:
+    """A matrix whose inputs are multiplied by factors first (AWQ: Lin et al., 2024), as one matrix of float32."""
+    if factors is None:
+        return matrix
+    check_shape(factors, (matrix.shape[1],), f"{matrix.name} has {matrix.shape[1]} columns")
+    return PackedMatrix(
+        matrix.path,
+        matrix.name,
+        matrix.format,
+        matrix.shape,
+        lambda: matrix.values() * values_of(factors).float(),
+    )
+
+
+class _Int4(GroupedMatrix):
+    """One matrix of signed 4-bit integers, bytes N/2 K with two rows each, the first in the lower bits."""
+
+    def __init__(self, module: str, weight: StoredTensor, scale: StoredTensor) -> None:
+        self.stored, self.scales = weight, scale
+        rows, width = weight.shape[0] * 2, weight.shape[1]
+        groups = scale.shape[-1] if scale.shape else 1
+        super().__init__(weight.path, module, "modelopt int4", 4, (rows, width), -(-width // groups))
+        check_shape(scale, (rows, groups), f"{weight.name} has {rows} rows of 4 bits")
+
+    def codes(self) -> Tensor:
+        packed = values_of(self.stored)
+        return torch.stack((packed & 15, packed >> 4), 1).flatten(0, 1) ^ 8
+
+    def scale(self) -> Tensor:
+        return values_of(self.scales)
+
+    def zeros(self) -> None:
+        return None
