@@ -35,8 +35,6 @@ READERS: dict[str, Read] = {
     "fbgemm_fp8": read_scaled,
     "mxfp4": read_mxfp4,
     "modelopt": read_modelopt,
-    "modelopt_fp4": read_modelopt,
-    "modelopt_mixed": read_modelopt,
 }
 
 

@@ -16,7 +16,7 @@ from zoo.weights.modules import SIDE_LAYERS
 
 _INDEXES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
 _DESCRIPTION = (
-    "README.md", "config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "tokenizer.model", "special_tokens_map.json",
+    "README.md", "config.json", "hf_quant_config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "tokenizer.model", "special_tokens_map.json",
     "added_tokens.json", "vocab.json", "vocab.txt", "merges.txt", "spiece.model", "sentencepiece.bpe.model", *_INDEXES,
     "adapter_config.json", "modules.json", "sentence_bert_config.json", "config_sentence_transformers.json", "[0-9]_[A-Z]*/config.json",
     *(f"{layer}.pt" for layer in SIDE_LAYERS),
