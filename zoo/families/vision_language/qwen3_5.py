@@ -38,6 +38,7 @@ def _whole(model_type: str, class_name: str, text: Family, fields: LlamaFields) 
             heads={"language_modeling": (same("lm_head.weight", "head.vocabulary.weight"),)},
             optional=("lm_head.weight",),
             unused=text.tensors.unused,
+            next_token=text.tensors.next_token,
         ),
         classes={class_name: HeadClass("language_modeling")},
         images=images,
