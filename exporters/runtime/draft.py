@@ -53,6 +53,12 @@ def check_draft(target: Exported, draft: Exported) -> None:
             f"  value: {target.directory}, {option_name('logits')} last\n"
             f"  Export it again with {option_name('logits')} all."
         )
+    if reads_hidden_states(target):
+        raise UserError(
+            f"The target of a draft must read tokens alone.\n"
+            f"  value: {target.directory}, embedding {target.spec.embedding_of(target.spec.last_stack).kind}\n"
+            f"  Choose the model whose hidden states it reads."
+        )
     if reads_hidden_states(draft):
         _check_hidden_states(target, draft)
     vocabularies = [_vocabulary(exported.directory) for exported in (target, draft)]
@@ -66,9 +72,10 @@ def check_draft(target: Exported, draft: Exported) -> None:
         )
 
 
-def reads_hidden_states(draft: Exported) -> bool:
-    """Whether a draft reads the target's hidden states beside its tokens."""
-    return draft.spec.embedding_of(draft.spec.last_stack).reads_hidden_states
+def reads_hidden_states(exported: Exported) -> bool:
+    """Whether an export reads the hidden states of another model beside its tokens."""
+    spec = exported.spec
+    return spec.embedding_of(spec.last_stack).reads_hidden_states
 
 
 def _check_hidden_states(target: Exported, draft: Exported) -> None:
@@ -121,8 +128,9 @@ class Proposal:
 class Drafter:
     """A draft model that continues one sequence of at most ``room`` tokens.
 
-    ``reads_hidden``: whether it reads the target's hidden states. ``chooses`` gives its probabilities. Scores and ids are those of the target's vocabulary: a draft whose embedding has fewer
-    or more rows reads ids that it lacks as its last, and proposes no token that the target lacks.
+    ``reads_hidden``: whether it reads the target's hidden states. ``chooses`` gives its probabilities. Scores and ids are those of
+    the target's vocabulary: a draft whose embedding has fewer or more rows reads ids that it lacks as its last, and proposes no token
+    that the target lacks.
     """
 
     reads_hidden: ClassVar[bool] = False

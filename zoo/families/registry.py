@@ -291,13 +291,14 @@ def read_as(config: Config, model_type: str) -> Config:
         remedy = suggestion(model_type, sorted(known))
         raise ConfigError(f"{option_name('family')} {model_type!r} is not a supported family\n  {remedy}")
     named_type = config.data.get("model_type")
-    if named_type in known and named_type != model_type:
+    inner = config.data.get("text_config")
+    inner_type = inner.get("model_type") if isinstance(inner, dict) else None
+    if named_type in known and model_type not in (named_type, inner_type):
         rule = f"is a supported family, and is not read as {model_type}"
         config.refuse("model_type", rule, f"Leave {option_name('family')} out.")
     config.refuse_inexpressible()
     renamed = as_family(config, family(model_type))
-    inner = config.data.get("text_config")
-    if isinstance(inner, dict) and inner.get("model_type") != model_type:
+    if isinstance(inner, dict) and inner_type != model_type:
         Config(inner, config.where, "text_config.").refuse_inexpressible()
     return renamed
 

@@ -4,6 +4,7 @@ transformers, which drops their tensors."""
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,11 +18,13 @@ from torch import Tensor, nn
 from specs.model.model import Model
 from tests.parity.families.decoders import test_deepseek as deepseek
 from tests.parity.families.decoders import test_glm4_moe as glm
+from tests.parity.families.decoders import test_glm4_moe_lite as lite
 from tests.parity.families.hybrids import test_qwen3_next as qwen
 from tests.parity.reference import assert_close, build, load, ragged, redraw, step_through
 from zoo.checkpoints.converting import convert
 from zoo.configs.exporting import write_config
 from zoo.configs.importing import import_spec
+from zoo.families.common.config import ConfigError
 
 
 @dataclass
@@ -45,6 +48,7 @@ MODULES = [
     Module("Qwen3_5MTP", qwen.TestQwen35, "mtp.layers.0.", _QWEN, _ATTENTION),
     Module("Qwen3_5MoeMTP", qwen.TestQwen35Moe, "mtp.layers.0.", _QWEN, _ATTENTION),
     Module("DeepSeekMTPModel", deepseek.TestDeepseekV3, _LAYER, _NEXTN, {"num_hidden_layers": 1, "first_k_dense_replace": 0}),
+    Module("Glm4MoeLiteMTPModel", lite.TestGlm4MoeLite, _LAYER, _NEXTN, {"num_hidden_layers": 1, "mlp_layer_types": ["sparse"]}),
     Module("Glm4MoeMTPModel", glm.TestGlm4Moe, _LAYER, _NEXTN, {"num_hidden_layers": 1, "first_k_dense_replace": 0}),
 ]  # fmt: skip
 
@@ -137,3 +141,33 @@ def test_is_written_as_it_was_read(module: Module, tmp_path: Path) -> None:
     beside = {name.replace(layer, alone): tensor for name, tensor in stored.items() if name.startswith(own)}
     assert written.keys() == {*shared, *beside}
     assert all(torch.equal(tensor, {**beside, **shared}[name]) for name, tensor in written.items())
+
+
+def test_a_checkpoint_with_images_has_the_text_model_and_its_module(tmp_path: Path) -> None:
+    """As Qwen3.5 is published: ``Qwen3_5ForConditionalGeneration``, with the module beside all of it."""
+    reference, spec = made(MODULES[1], tmp_path / "text")
+    text = json.loads((tmp_path / "text" / "config.json").read_text())
+    outer = {"architectures": ["Qwen3_5ForConditionalGeneration"], "model_type": "qwen3_5", "vision_config": {}}
+    config = {**outer, "text_config": text, "tie_word_embeddings": text["tie_word_embeddings"]}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    stored = load_file(tmp_path / "text" / "model.safetensors")
+    named = {name.replace("model.", "model.language_model.", 1): tensor for name, tensor in stored.items()}
+    named["model.visual.pos_embed.weight"] = torch.zeros(4, 4)
+    save_file(named, tmp_path / "model.safetensors", {"format": "pt"})
+    module = import_spec(tmp_path, family="Qwen3_5MTP", name="module")
+    assert module == spec
+    first, second = load(spec, tmp_path / "text"), load(module, tmp_path)
+    assert all(torch.equal(x, second.state_dict()[name]) for name, x in first.state_dict().items())
+    ids, _ = ragged(2, 9, 61, "left", 1)
+    main = load(import_spec(tmp_path, family="qwen3_5_text", name="text"), tmp_path)
+    assert_close(main(ids).logits, reference.main(ids).logits)
+
+
+def test_only_a_family_with_the_module_has_its_class(tmp_path: Path) -> None:
+    config = copy.deepcopy(MODULES[3].tests.configured().to_dict())
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({**config, "architectures": ["DeepseekV3ForCausalLM"], "num_nextn_predict_layers": 2}))
+    with pytest.raises(ConfigError, match="num_nextn_predict_layers: must be 1: a spec has one module"):
+        import_spec(path, family="DeepSeekMTPModel")
+    with pytest.raises(ConfigError, match="'Qwen3NextMTP' is not a supported family"):
+        import_spec(path, family="Qwen3NextMTP")

@@ -173,7 +173,7 @@ class Tensors:
     ``remedies`` are hints for missing tensors. ``other`` is the table of checkpoints with another layout, by earlier releases or of
     the model in memory, which is read where all of its tensors are there. ``next_token`` is the table of the module that predicts a
     further token, which the checkpoints hold beside the model. ``first_layer`` identifies, by a tensor, the first layer that a table
-    names; layers before it are another model's.
+    names; layers before it are another model's. ``text`` is the table of the decoder alone, of a model that also reads images.
     """
 
     name: str
@@ -192,11 +192,13 @@ class Tensors:
     other: Tensors | None = None
     next_token: Tensors | None = None
     first_layer: str = ""
+    text: Tensors | None = None
 
     def of(self, spec: Model) -> Tensors:
-        """Return the table for a spec: of the model, or of the module beside it, which reads hidden states."""
-        reads = spec.embedding_of(spec.last_stack).reads_hidden_states
-        return self.next_token if reads and self.next_token is not None else self
+        """Return the table for a spec: of the model, of its decoder alone, or of the module beside it, which reads hidden states."""
+        if spec.embedding_of(spec.last_stack).reads_hidden_states:
+            return self.next_token or self
+        return self.text if self.text is not None and spec.architecture == "decoder" else self
 
     def plain(self, name: str) -> str:
         """Return a stored name without prefix and with present endings."""
