@@ -261,7 +261,12 @@ def _misfit(deployment: Deployment) -> str | None:
         return (
             "it does not tell its decoder which tokens are of images, which see each other in both directions"
         )
-    if fault := unfit_decoder(deployment) or unfit_hidden_states(deployment) or unfit_precision(deployment) or deployment.unconfigured:
+    if (
+        fault := unfit_decoder(deployment)
+        or unfit_hidden_states(deployment)
+        or unfit_precision(deployment)
+        or deployment.unconfigured
+    ):
         return fault
     (class_name,) = deployment.config["architectures"]
     if class_name not in _CLASSES:

@@ -122,9 +122,7 @@ class Generator:
         room = max(map(len, first)) + most
         embed = None if self.embedder is None else _CallByCall(self.embedder, images)
         facts, rows = self.exported.cache, len(prompts)
-        decoding = Decoding(
-            self.decoder, facts, rows, room, constant, embed, keeps_hidden=keeps_hidden
-        )
+        decoding = Decoding(self.decoder, facts, rows, room, constant, embed, keeps_hidden=keeps_hidden)
         return decoding, first
 
     def generate(

@@ -20,7 +20,7 @@ from tests.parity.families.decoders import test_deepseek as deepseek
 from tests.parity.families.decoders import test_glm4_moe as glm
 from tests.parity.families.decoders import test_glm4_moe_lite as lite
 from tests.parity.families.hybrids import test_qwen3_next as qwen
-from tests.parity.reference import assert_close, build, load, ragged, redraw, step_through
+from tests.parity.reference import assert_close, build, load, ragged, redraw
 from zoo.checkpoints.converting import convert
 from zoo.configs.exporting import write_config
 from zoo.configs.importing import import_spec
@@ -35,7 +35,7 @@ class Module:
     name: str
     tests: Any
     prefix: str
-    own: tuple[str, str, str, str]
+    own: tuple[str, ...]
     one: Mapping[str, Any]
 
 
@@ -97,7 +97,10 @@ class Reference(nn.Module):
             if name.startswith("model.layers.0.")
         }
         parts = (self.norm, self.hidden_norm, self.projection, self.one.model.norm)
-        own = {f"{self.named(name)}.weight": part.weight.data for name, part in zip(module.own, parts, strict=True)}
+        own = {
+            f"{self.named(name)}.weight": part.weight.data
+            for name, part in zip(module.own, parts, strict=True)
+        }
         file = directory / "model.safetensors"
         save_file({**load_file(file), **layer, **own}, file, {"format": "pt"})
 
@@ -147,7 +150,11 @@ def test_a_checkpoint_with_images_has_the_text_model_and_its_module(tmp_path: Pa
     """As Qwen3.5 is published: ``Qwen3_5ForConditionalGeneration``, with the module beside all of it."""
     _, spec = made(MODULES[1], tmp_path / "text")
     text = json.loads((tmp_path / "text" / "config.json").read_text())
-    outer = {"architectures": ["Qwen3_5ForConditionalGeneration"], "model_type": "qwen3_5", "vision_config": {}}
+    outer = {
+        "architectures": ["Qwen3_5ForConditionalGeneration"],
+        "model_type": "qwen3_5",
+        "vision_config": {},
+    }
     config = {**outer, "text_config": text, "tie_word_embeddings": text["tie_word_embeddings"]}
     (tmp_path / "config.json").write_text(json.dumps(config))
     stored = load_file(tmp_path / "text" / "model.safetensors")
@@ -169,7 +176,9 @@ def test_a_checkpoint_with_images_has_the_text_model_and_its_module(tmp_path: Pa
 def test_only_a_family_with_the_module_has_its_class(tmp_path: Path) -> None:
     config = copy.deepcopy(MODULES[3].tests.configured().to_dict())
     path = tmp_path / "config.json"
-    path.write_text(json.dumps({**config, "architectures": ["DeepseekV3ForCausalLM"], "num_nextn_predict_layers": 2}))
+    path.write_text(
+        json.dumps({**config, "architectures": ["DeepseekV3ForCausalLM"], "num_nextn_predict_layers": 2})
+    )
     with pytest.raises(ConfigError, match="num_nextn_predict_layers: must be 1: a spec has one module"):
         import_spec(path, family="DeepSeekMTPModel")
     with pytest.raises(ConfigError, match="'Qwen3NextMTP' is not a supported family"):
