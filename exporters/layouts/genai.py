@@ -87,7 +87,7 @@ def _settings(deployment: Deployment, shared: bool) -> dict[str, Data]:
     model = {"type": states.type, "vocab_size": spec.vocab_size, "context_length": length, "decoder": decoder}
     if (
         HIDDEN in deployment.outputs and not reads_hidden
-    ):  # for MtpGenerator, which loads the module from another directory
+    ):  # MtpGenerator loads the draft from its own directory
         model["mtp"] = {"main_hidden_states": HIDDEN, "outputs": {"hidden_states": HIDDEN}}
     model |= {name: generation[name] for name in _IDS if name in generation}
     # With a shared buffer it also overwrites constant-size states that are still read.
