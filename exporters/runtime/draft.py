@@ -202,24 +202,25 @@ class NextTokenDrafter(Drafter):
     """A draft that reads each token beside the target's hidden state of the token before: after its own proposals, its own."""
 
     reads_hidden: ClassVar[bool] = True
-    _of_target, _states = 0, 0
-    """The hidden states that the target has given, and those of them that the draft has read."""
 
     def __init__(self, *values: Any) -> None:
         super().__init__(*values)
+        self._learned = self._states = (
+            0  # hidden states that the target has given, and those that the draft has read
+        )
         self._unread: list[Floats] = []
 
     def learn(self, first: int, hidden: Floats) -> None:
-        new = hidden[self._of_target - first :]
-        self._of_target += len(new)
+        new = hidden[self._learned - first :]
+        self._learned += len(new)
         self._unread.append(new)
 
     def _caught_up(self, decoding: Decoding, tokens: Sequence[int]) -> Floats:
         if decoding.cache.past > self._states:
             decoding.rewind(self._states)
         hidden, self._unread = np.concatenate(self._unread)[None], []
-        read = tokens[self._states + 1 : self._of_target + 1]
-        self._states = self._of_target
+        read = tokens[self._states + 1 : self._learned + 1]
+        self._states = self._learned
         return decoding.read([self._known(read)], beside=hidden)[0]
 
     def _after(self, decoding: Decoding, token: int) -> Floats:
