@@ -16,18 +16,14 @@ from exporters.layouts.genai_images import (
 from exporters.layouts.genai_state import genai_states, unfit_states
 from exporters.layouts.layout import Data, Deployment, Layout, draft_usage, unfit_decoder
 from exporters.target.providers import CPU, CUDA, WEBGPU
-from specs.files.layer_outputs import OUTPUT_NAMES
 from specs.model.model import Model
 from zoo.core.graph_names import HIDDEN_STATES
 from zoo.record.manifest import Manifest
 from zoo.record.usage import Usage
-from zoo.tracing.task import WindowCache
+from zoo.tracing.task import HIDDEN, WindowCache
 from zoo.tracing.tasks import tasks_by_ids
 
 CONFIG = "genai_config.json"
-
-HIDDEN = OUTPUT_NAMES["last_hidden_state"]
-"""The output that a module of multi-token prediction reads."""
 
 ENDLESS = 4096
 """The context length written for a model without a limit."""
@@ -85,9 +81,7 @@ def _settings(deployment: Deployment, shared: bool) -> dict[str, Data]:
     if reads_hidden:
         decoder["inputs"]["hidden_states"] = HIDDEN_STATES
     model = {"type": states.type, "vocab_size": spec.vocab_size, "context_length": length, "decoder": decoder}
-    if (
-        HIDDEN in deployment.outputs and not reads_hidden
-    ):  # MtpGenerator loads the draft from its own directory
+    if HIDDEN in deployment.outputs and not reads_hidden:  # for MtpGenerator
         model["mtp"] = {"main_hidden_states": HIDDEN, "outputs": {"hidden_states": HIDDEN}}
     model |= {name: generation[name] for name in _IDS if name in generation}
     # With a shared buffer it also overwrites constant-size states that are still read.

@@ -16,10 +16,8 @@ from exporters.quality.measures import log_probabilities, same_top_token
 from exporters.quality.runners import Files, Runner
 from exporters.quality.tallies import ROWS, Outputs, judged_positions
 from exporters.verification.cases import Batch, Case
-from specs.files.layer_outputs import OUTPUT_NAMES
 from zoo.core.graph_names import HIDDEN_STATES
-
-HIDDEN = OUTPUT_NAMES["last_hidden_state"]
+from zoo.tracing.task import HIDDEN
 
 
 @dataclass(frozen=True)

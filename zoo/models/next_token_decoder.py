@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from torch import Tensor
 
@@ -14,6 +15,8 @@ from zoo.models.outputs import Outputs
 
 class NextTokenDecoder(Decoder):
     """head(decoder(embedding(tokens, hidden states))): each hidden state is of the token before, and the scores are of the token after."""
+
+    in_stages: ClassVar[bool] = False
 
     def forward(
         self,

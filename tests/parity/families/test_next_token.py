@@ -54,7 +54,8 @@ MODULES = [
 
 
 class Reference(nn.Module):
-    """A model with its module, whose layer and final norm are those of a ``body`` of one layer."""
+    """A model with its module, whose layer and final norm are those of a model of ``one`` layer; the modules of GLM have tables of
+    their own."""
 
     def __init__(self, module: Module, seed: int) -> None:
         super().__init__()
@@ -67,7 +68,12 @@ class Reference(nn.Module):
         norm = type(self.one.model.norm)
         self.norm, self.hidden_norm = norm(width, config.rms_norm_eps), norm(width, config.rms_norm_eps)
         self.projection = nn.Linear(2 * width, width, bias=False)
-        for part in (self.norm, self.hidden_norm, self.projection):
+        self.table, self.head = self.main.get_input_embeddings(), self.main.lm_head
+        self.shared = not module.name.startswith("Glm4Moe")
+        if not self.shared:
+            self.table, self.head = copy.deepcopy(self.table), copy.deepcopy(self.head)
+        drawn = (self.norm, self.hidden_norm, self.projection)
+        for part in drawn if self.shared else (*drawn, self.table, self.head):
             redraw(part, seed + 2)
 
     def hidden(self, ids: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -77,10 +83,10 @@ class Reference(nn.Module):
     @torch.no_grad()
     def scores(self, ids: Tensor, hidden: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """The scores of the token after each token, B T V, from the hidden states of the tokens before, and the next hidden states."""
-        both = self.norm(self.main.get_input_embeddings()(ids)), self.hidden_norm(hidden)
+        both = self.norm(self.table(ids)), self.hidden_norm(hidden)
         x = self.projection(torch.cat(both, -1))  # equation 21
         x = self.one.model(inputs_embeds=x, attention_mask=mask).last_hidden_state  # equation 22
-        return self.main.lm_head(x), x  # equation 23
+        return self.head(x), x  # equation 23
 
     def named(self, name: str) -> str:
         """A name with the number of the model's layers."""
@@ -101,6 +107,9 @@ class Reference(nn.Module):
             f"{self.named(name)}.weight": part.weight.data
             for name, part in zip(module.own, parts, strict=True)
         }
+        if not self.shared:
+            own[self.named(f"{module.prefix}embed_tokens.weight")] = self.table.weight.data
+            own[self.named(f"{module.prefix}shared_head.head.weight")] = self.head.weight.data
         file = directory / "model.safetensors"
         save_file({**load_file(file), **layer, **own}, file, {"format": "pt"})
 
@@ -137,13 +146,15 @@ def test_is_written_as_it_was_read(module: Module, tmp_path: Path) -> None:
         assert torch.equal(tensor, second.state_dict()[name]), name
     written = load_file(tmp_path / "written" / "model.safetensors")
     stored = load_file(tmp_path / "model.safetensors")
-    tables = ("lm_head.weight", "model.embed_tokens.weight")
-    shared = {name: stored[name] for name in tables if name in stored}
     layer, alone = reference.named(module.prefix), module.prefix.replace("#", "0")
     own = (layer, *map(reference.named, module.own))
-    beside = {name.replace(layer, alone): tensor for name, tensor in stored.items() if name.startswith(own)}
-    assert written.keys() == {*shared, *beside}
-    assert all(torch.equal(tensor, {**beside, **shared}[name]) for name, tensor in written.items())
+    wanted = {name.replace(layer, alone): tensor for name, tensor in stored.items() if name.startswith(own)}
+    for first, second in (("embed_tokens", "model.embed_tokens"), ("shared_head.head", "lm_head")):
+        held = f"{alone}{first}.weight" if "#" in module.prefix else f"{second}.weight"
+        if f"{second}.weight" in stored:  # not tied
+            wanted.setdefault(held, stored[f"{second}.weight"])
+    assert written.keys() == wanted.keys()
+    assert all(torch.equal(tensor, wanted[name]) for name, tensor in written.items())
 
 
 def test_a_checkpoint_with_images_has_the_text_model_and_its_module(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from zoo.families.common.family import HeadClass
 from zoo.families.common.layers import Layers
 from zoo.families.common.llama_like import LAYER
 from zoo.families.common.template import Data, FieldContext, Template, read
-from zoo.families.common.tensors import Tensors, modules, same
+from zoo.families.common.tensors import Rule, Tensors, modules, same
 
 COUNTS = ("num_nextn_predict_layers", "mtp_num_hidden_layers")
 """The names of the field of the number of modules."""
@@ -57,21 +57,30 @@ _AS_LAYER = {
 }
 
 
+_OWN = (
+    same("layers.0.embed_tokens.weight", "embedding.token.weight", also=("embed_tokens.weight",)),
+    same("layers.0.shared_head.head.weight", "head.vocabulary.weight", also=("lm_head.weight",)),
+)
+"""Its copies of the model's token table and head, or else those of the model."""
+
+_MODELS = (
+    same("embed_tokens.weight", "embedding.token.weight", also=("language_model.embed_tokens.weight",)),
+)
+"""The token table of the model."""
+
+
 def with_next_layer(table: Tensors) -> Tensors:
     """The table of a family whose module is stored as the layer after the last; alone, it is the only layer."""
-    table = with_next_token(table, "", _AS_LAYER)
+    table = with_next_token(table, "", _AS_LAYER, _OWN)
     assert table.next_token is not None
     return replace(table, unused_layers=MARK, next_token=replace(table.next_token, first_layer=MARK))
 
 
-def with_next_token(table: Tensors, prefix: str, names: Mapping[str, str]) -> Tensors:
-    """The table of a family, with the names of its module's tensors: ``prefix`` precedes its layers, and ``names`` are those of its
-    token norm, hidden norm, projection and final norm."""
-    token = same(
-        "embed_tokens.weight",
-        "embedding.token.weight",
-        also=("language_model.embed_tokens.weight", "layers.0.embed_tokens.weight"),
-    )
+def with_next_token(
+    table: Tensors, prefix: str, names: Mapping[str, str], shared: tuple[Rule, ...] = _MODELS
+) -> Tensors:
+    """The table of a family, with the names of its module's tensors: ``prefix`` precedes its layers, ``names`` are those of its token
+    norm, hidden norm, projection and final norm, and ``shared`` the rules of what it shares with the model."""
     layers = [rule for rule in table.rules if rule.stored.startswith(LAYER)]
     own = [
         replace(
@@ -84,7 +93,7 @@ def with_next_token(table: Tensors, prefix: str, names: Mapping[str, str]) -> Te
     ]
     module = replace(
         table,
-        rules=(*modules(names), token, *own),
+        rules=(*modules(names), *shared, *own),
         outside=(*table.outside, *filter(None, [prefix])),
         unused=("*",),  # the model itself
     )
