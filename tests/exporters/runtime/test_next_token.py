@@ -13,16 +13,21 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 import zoo
+from exporters.export import export
 from exporters.exported.evaluate import evaluate, predict_draft
 from exporters.runtime.draft import check_draft
 from exporters.runtime.exported import Exported, open_export
 from exporters.runtime.generation import Generator
 from exporters.runtime.speculative import SpeculativeGenerator
+from exporters.steps.options import ExportOptions
 from specs.base.errors import UserError
 from specs.model.model import Model
 from tests.exporters.models import written
 from tests.exporters.runtime.test_speculative import DECODERS, TARGETS, spec
 from tests.zoo.tiny import BLOCK
+from zoo.builder import assemble
+from zoo.checks.behaviour import check_behaviour
+from zoo.checks.shapes import check_shapes
 from zoo.generation.sampling import Sampling
 
 PROMPTS = [[3, 1, 4, 1, 5], [9]]
@@ -86,6 +91,28 @@ def simulated(
         tokens += [*drafts[:right], wanted[right]]
         proposed, accepted = proposed + len(drafts), accepted + right
     return tokens[len(prompt) :], proposed, accepted
+
+
+@pytest.mark.parametrize("to", ["portable", "cpu"])
+def test_its_graph_is_verified_with_its_hidden_states(tmp_path: Path, to: str) -> None:
+    module, weights = module_of(spec("windowed"), tmp_path)
+    done = written(module, tmp_path / "draft", target=to, weights=str(weights))
+    assert done.verification is not None
+    compared = {comparison.output for comparison in done.verification.comparisons}
+    assert {"logits", "last_hidden_state", "present"} <= compared
+
+
+def test_it_behaves_as_a_decoder(tmp_path: Path) -> None:
+    module, _ = module_of(spec("windowed"), tmp_path)
+    assert check_shapes(assemble(module), module).passed
+    checks = check_behaviour(module).checks
+    assert {check.name for check in checks} >= {
+        "causal",
+        "cache, token by token",
+        "padding side",
+        "gradients",
+    }
+    assert all(check.status == "passed" for check in checks), checks
 
 
 @pytest.mark.parametrize("draft_tokens", [pytest.param(1, marks=pytest.mark.slow), 4])
@@ -164,5 +191,10 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
     assert refusal(evaluate, draft, None, None, None, lambda stage: None).startswith(alone)
     assert refusal(module, torch.tensor([[1, 2]])).startswith(
         "module reads the hidden states of another model beside its tokens\n  value: none\n"
+    )
+    options = ExportOptions(weights=str(tmp_path / "module.safetensors"), precision="int4", rounding="gptq")
+    assert refusal(export, draft.spec, tmp_path / "gptq", options) == (
+        "rounding gptq needs representative inputs\n"
+        "  value: module reads the hidden states of another model, and does not run alone\n  Leave rounding gptq out."
     )
     assert refusal(check_draft, draft, draft).startswith("The target of a draft must read tokens alone.")

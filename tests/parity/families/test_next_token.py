@@ -149,10 +149,10 @@ def test_is_written_as_it_was_read(module: Module, tmp_path: Path) -> None:
     layer, alone = reference.named(module.prefix), module.prefix.replace("#", "0")
     own = (layer, *map(reference.named, module.own))
     wanted = {name.replace(layer, alone): tensor for name, tensor in stored.items() if name.startswith(own)}
-    for first, second in (("embed_tokens", "model.embed_tokens"), ("shared_head.head", "lm_head")):
-        held = f"{alone}{first}.weight" if "#" in module.prefix else f"{second}.weight"
-        if f"{second}.weight" in stored:  # not tied
-            wanted.setdefault(held, stored[f"{second}.weight"])
+    for copied, shared in (("embed_tokens", "model.embed_tokens"), ("shared_head.head", "lm_head")):
+        held = f"{alone}{copied}.weight" if "#" in module.prefix else f"{shared}.weight"
+        if f"{shared}.weight" in stored:  # not tied
+            wanted.setdefault(held, stored[f"{shared}.weight"])
     assert written.keys() == wanted.keys()
     assert all(torch.equal(tensor, wanted[name]) for name, tensor in written.items())
 
