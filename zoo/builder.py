@@ -10,6 +10,7 @@ from zoo.models.decoder import Decoder
 from zoo.models.dual_encoder import DualEncoder
 from zoo.models.encoder import Encoder
 from zoo.models.encoder_decoder import EncoderDecoder
+from zoo.models.next_token_decoder import NextTokenDecoder
 from zoo.models.vision_language import VisionLanguage
 from zoo.weights.ties import hold_ties_once
 
@@ -31,7 +32,13 @@ def assemble(spec: Model, dtype: torch.dtype = torch.float32) -> ZooModel:
     """
     assert components
     with torch.device("meta"):
-        model = _ARCHITECTURES[spec.architecture](spec)
+        model = _class_of(spec)(spec)
     hold_ties_once(model)
     # transformers hides torch.linspace from the device of a context if it uses the first one: see the test.
     return model.to("meta", dtype).eval()
+
+
+def _class_of(spec: Model) -> type[ZooModel]:
+    if spec.embedding_of(spec.last_stack).reads_hidden_states:
+        return NextTokenDecoder
+    return _ARCHITECTURES[spec.architecture]

@@ -102,7 +102,7 @@ def import_checkpoint(
     title(screen, spec)
     screen.row("class", _class_of(path))
     if options.family is not None:
-        screen.row("read as", doubtful(f"{options.family}, as asked: its own type is unknown"))
+        screen.row("read as", doubtful(f"{options.family}, as asked"))
     _print_match(screen, spec, matched, passed_over)
     screen.done(f"{options.output} is ready")
     _print_steps(screen, str(options.output), [] if matched is None else _weights_of(spec, path))

@@ -37,13 +37,13 @@ def title(screen: Screen, spec: Model) -> None:
 
 
 def read_as_row(screen: Screen, named: NamedModel) -> None:
-    """Print the family that a checkpoint of an unknown type was read as, and the fields that this family lacks."""
+    """Print the family or the class that a checkpoint was read as, and the fields that the family lacks."""
     if named.family is None:
         return
     from zoo.families.common.config import listed
 
     lacks = f"; fields that it lacks: {listed(named.passed_over)}" if named.passed_over else ""
-    screen.row("read as", doubtful(f"{named.family}, as asked: its own type is unknown{lacks}"))
+    screen.row("read as", doubtful(f"{named.family}, as asked{lacks}"))
 
 
 def parameter_row(

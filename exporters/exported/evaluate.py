@@ -12,14 +12,14 @@ from exporters.exported.model_source import ModelSource
 from exporters.graph.precisions import PRECISIONS
 from exporters.layouts import LAYOUTS
 from exporters.preprocessing import Preprocessing
-from exporters.quality.drafts import DraftRunner, DraftTally
+from exporters.quality.drafts import DraftRunner, DraftTally, NextTokenRunner, RememberedFiles
 from exporters.quality.inputs import random_inputs, representative
 from exporters.quality.judge import check_judgeable, judge
 from exporters.quality.parts import Representative
 from exporters.quality.quality import Quality
 from exporters.quality.quality_inputs import speech_of, with_costs
 from exporters.quality.runners import Files, FloatModel, Runner
-from exporters.runtime.draft import check_draft
+from exporters.runtime.draft import check_draft, reads_hidden_states
 from exporters.runtime.exported import Exported
 from exporters.runtime.text import find_text
 from exporters.steps.plan import Plan
@@ -91,8 +91,12 @@ def predict_draft(
     random = target.manifest.weights == "random"
     inputs = _inputs(replace(target, spec=spec), None, text, tokenizer, random=random)
     progress(Stage("load the files"))
-    assert draft.spec.vocab_size is not None
-    runner = DraftRunner(files_of(draft), draft.spec.vocab_size)
+    vocabulary = draft.spec.vocab_size
+    assert vocabulary is not None
+    files, runner = files_of(target), DraftRunner(files_of(draft), vocabulary)
+    if reads_hidden_states(draft):
+        files = RememberedFiles(files.loaded, files.per_token)
+        runner = NextTokenRunner(runner.files, vocabulary, files, draft_tokens)
     count = len(inputs.judged)
 
     def tell(done: int) -> None:
@@ -101,7 +105,7 @@ def predict_draft(
     figures, kinds = judge(
         spec,
         inputs.judged,
-        files_of(target),
+        files,
         runner,
         progress=tell,
         kinds=inputs.kinds,

@@ -14,12 +14,13 @@ from exporters.layouts.genai_images import (
     unfit_images,
 )
 from exporters.layouts.genai_state import genai_states, unfit_states
-from exporters.layouts.layout import Data, Deployment, Layout, unfit_decoder
+from exporters.layouts.layout import Data, Deployment, Layout, draft_usage, unfit_decoder
 from exporters.target.providers import CPU, CUDA, WEBGPU
 from specs.model.model import Model
+from zoo.core.graph_names import HIDDEN_STATES
 from zoo.record.manifest import Manifest
 from zoo.record.usage import Usage
-from zoo.tracing.task import WindowCache
+from zoo.tracing.task import HIDDEN, WindowCache
 from zoo.tracing.tasks import tasks_by_ids
 
 CONFIG = "genai_config.json"
@@ -74,7 +75,14 @@ def _settings(deployment: Deployment, shared: bool) -> dict[str, Data]:
     if spec.image is not None:
         del decoder["inputs"]["input_ids"]
         decoder["inputs"] |= decoder_inputs(spec)
+    reads_hidden = spec.embedding_of(spec.last_stack).reads_hidden_states
+    if HIDDEN in deployment.outputs:
+        decoder["outputs"]["hidden_states"] = HIDDEN
+    if reads_hidden:
+        decoder["inputs"]["hidden_states"] = HIDDEN_STATES
     model = {"type": states.type, "vocab_size": spec.vocab_size, "context_length": length, "decoder": decoder}
+    if HIDDEN in deployment.outputs and not reads_hidden:  # for MtpGenerator
+        model["mtp"] = {"main_hidden_states": HIDDEN, "outputs": {"hidden_states": HIDDEN}}
     model |= {name: generation[name] for name in _IDS if name in generation}
     # With a shared buffer it also overwrites constant-size states that are still read.
     in_place = shared and all(tensor.grows for state in stack.states for tensor in state)
@@ -110,6 +118,8 @@ def _usage(spec: Model, manifest: Manifest) -> Usage:
     tokenized = TOKENIZER in manifest.files
     prompt = 'tokenizer.encode("Once upon a time")' if tokenized else f"[{example_ids(spec, graph)}]"
     shown = "tokenizer.decode(tokens)" if tokenized else "tokens"
+    if spec.embedding_of(spec.last_stack).reads_hidden_states:
+        return draft_usage()
     if spec.image is not None:
         return Usage("python", image_usage(graph), ["onnxruntime-genai"])
     slots = () if manifest.cache is None else manifest.cache.windows.values()

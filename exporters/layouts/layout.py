@@ -37,7 +37,8 @@ _TOKENS = (
 @dataclass(frozen=True)
 class Deployment:
     """The model to deploy, on the meta device, with its target, its precision and the weights option, and whether the client is
-    to capture its graphs as CUDA graphs. ``windows``: the caches that hold a window alone, by layer."""
+    to capture its graphs as CUDA graphs. ``windows``: the caches that hold a window alone, by layer. ``outputs``: the names of
+    additional outputs."""
 
     model: Any
     spec: Model
@@ -46,6 +47,7 @@ class Deployment:
     weights: str
     cuda_graph: bool = False
     windows: Mapping[int, WindowCache] = field(default_factory=dict)
+    outputs: tuple[str, ...] = ()
 
     @functools.cached_property
     def origin(self) -> Path:
@@ -156,6 +158,19 @@ def unfit_decoder(deployment: Deployment) -> str | None:
     if spec.decodes and spec.head.kind != "language_modeling":
         return f"it loads only decoders with head language_modeling, and the head is {spec.head.kind}"
     return None
+
+
+def unfit_hidden_states(deployment: Deployment) -> str | None:
+    """Return the reason why clients cannot run a decoder that reads the hidden states of another model; None for others."""
+    spec = deployment.spec
+    reads = spec.embedding_of(spec.last_stack).reads_hidden_states
+    return "it does not provide the hidden states of another model" if reads else None
+
+
+def draft_usage() -> Usage:
+    """The command that runs a decoder that reads the hidden states of another model."""
+    note = "It reads the hidden states of TARGET, which is exported with --outputs last_hidden_state."
+    return Usage("sh", "zoo run TARGET --draft . --text 'Once upon a time'", ["zoo"], note)
 
 
 def named(state: Sequence[StateTensor]) -> str:

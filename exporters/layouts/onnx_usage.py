@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 
 from exporters.layouts.example_input import TOKENIZER, example_grid, example_ids, example_sizes
+from exporters.layouts.layout import draft_usage
 from exporters.layouts.onnx_decoding import decoder, encoder_decoder, reads_settings, vision_language
 from exporters.layouts.onnx_outputs import outputs_of, reading
 from exporters.target.session_options import EXACT_INTEGERS, SIGNED_BLOCKS
@@ -33,6 +34,8 @@ _SESSIONS = {
 
 def usage(spec: Model, manifest: Manifest) -> Usage:
     """The program for one export."""
+    if spec.embedding_of(spec.last_stack).reads_hidden_states:
+        return draft_usage()
     tokenized = TOKENIZER in manifest.files
     packages = ["onnxruntime", "numpy", *(["tokenizers"] if tokenized else [])]
     if not _numpy_holds(manifest):

@@ -14,6 +14,7 @@ from exporters.layouts.layout import (
     generation_settings,
     named,
     unfit_decoder,
+    unfit_hidden_states,
     unfit_precision,
 )
 from exporters.layouts.purpose import purpose_of
@@ -67,7 +68,12 @@ def _misfit(deployment: Deployment) -> str | None:
         return "it has no class for decoders that read images"
     if deployment.spec.head.kind == "detection":
         return "it has no class for models that detect what texts name"
-    fault = unfit_decoder(deployment) or unfit_precision(deployment) or deployment.unconfigured
+    fault = (
+        unfit_decoder(deployment)
+        or unfit_hidden_states(deployment)
+        or unfit_precision(deployment)
+        or deployment.unconfigured
+    )
     if fault or deployment.spec.architecture != "decoder":
         return fault
     family, model = deployment.config["model_type"], deployment.model

@@ -14,7 +14,15 @@ from exporters.layouts.example_input import (
     example_sizes,
     lacks_start_token,
 )
-from exporters.layouts.layout import Data, Deployment, Layout, named, unfit_decoder, unfit_precision
+from exporters.layouts.layout import (
+    Data,
+    Deployment,
+    Layout,
+    named,
+    unfit_decoder,
+    unfit_hidden_states,
+    unfit_precision,
+)
 from exporters.layouts.optimum import LAYOUT as OPTIMUM
 from exporters.layouts.optimum import TOKENIZER
 from exporters.layouts.purpose import purpose_of
@@ -253,7 +261,12 @@ def _misfit(deployment: Deployment) -> str | None:
         return (
             "it does not tell its decoder which tokens are of images, which see each other in both directions"
         )
-    if fault := unfit_decoder(deployment) or unfit_precision(deployment) or deployment.unconfigured:
+    if (
+        fault := unfit_decoder(deployment)
+        or unfit_hidden_states(deployment)
+        or unfit_precision(deployment)
+        or deployment.unconfigured
+    ):
         return fault
     (class_name,) = deployment.config["architectures"]
     if class_name not in _CLASSES:

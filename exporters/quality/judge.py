@@ -19,6 +19,7 @@ from exporters.verification.cases import Batch, Case
 from specs.base.errors import UserError, option_name
 from specs.model.model import Model
 from zoo.core.graph_names import GRID
+from zoo.generation.prompts import check_reads_alone
 
 NEW_TOKENS = 32
 """The number of tokens that an encoder-decoder generates per input."""
@@ -80,6 +81,7 @@ def judge(
 
 def check_judgeable(spec: Model, *, has_reference: bool) -> None:
     """Raise :class:`specs.base.errors.UserError` unless a model has a figure to measure."""
+    check_reads_alone(spec)
     generates = spec.head.kind == "language_modeling"
     if spec.architecture == "encoder-decoder" and not generates:
         raise UserError(

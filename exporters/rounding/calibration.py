@@ -100,7 +100,7 @@ def pass_over(case: Case) -> Run:
         batch, source = case.batch, case.encoder
         rows(_tokens(batch if source is None else source))
         if source is None:
-            model(batch.inputs, batch.mask, token_type_ids=batch.types)
+            model(batch.inputs, batch.mask, token_type_ids=batch.types, **batch.beside)
             return
         if not case.reads_encoder:
             _pass_over_images(model, case, source, rows)

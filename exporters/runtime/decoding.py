@@ -11,11 +11,12 @@ from exporters.runtime.cache import CACHES
 from exporters.runtime.graph import Floats, Ids, LoadedGraph, host_array
 from exporters.runtime.tokens import padded, token_inputs
 from specs.base.errors import UserError, option_name
-from zoo.core.graph_names import COORDINATES, COORDINATES_BESIDE_SLOTS
+from specs.files.layer_outputs import OUTPUT_NAMES
+from zoo.core.graph_names import COORDINATES, COORDINATES_BESIDE_SLOTS, HIDDEN_STATES
 from zoo.core.state_names import is_past
 from zoo.record.records import CacheRecord
 
-SCORES = "logits"
+SCORES, HIDDEN = "logits", OUTPUT_NAMES["last_hidden_state"]
 
 PART = 512
 """The tokens of a prompt that are read at a time, where caches hold windows alone."""
@@ -25,9 +26,11 @@ class Decoding:
     """``rows`` sequences of at most ``room`` tokens each, and their cache.
 
     ``constant``: the inputs that are the same in every call, such as an encoder's keys and values. ``embed`` returns the
-    inputs for tokens and their mask, by name, for a graph that takes embeddings. Raises :class:`specs.base.errors.UserError`
-    if the graph's cache is shorter.
+    inputs for tokens and their mask, by name, for a graph that takes embeddings. With ``keeps_hidden``, ``hidden`` are the last
+    hidden states of the tokens of the last call, B T D. Raises :class:`specs.base.errors.UserError` if the graph's cache is shorter.
     """
+
+    hidden: Floats
 
     def __init__(
         self,
@@ -37,6 +40,8 @@ class Decoding:
         room: int,
         constant: Mapping[str, OrtValue] | None = None,
         embed: Callable[[Ids, Ids], Mapping[str, Floats | Ids]] | None = None,
+        *,
+        keeps_hidden: bool = False,
     ) -> None:
         if facts.length is not None and room > facts.length:
             raise UserError(
@@ -45,7 +50,7 @@ class Decoding:
             )
         self.graph = graph
         self._constant = dict(constant or {})
-        self._embed = embed
+        self._embed, self._keeps_hidden = embed, keeps_hidden
         self._facts, self._padded_right = facts, facts.padding == "right"
         self._mask = np.zeros((rows, 0), np.int64)  # B P
         names = [name for name in graph.inputs if is_past(name) and name not in self._constant]
@@ -58,11 +63,14 @@ class Decoding:
         for name, value in self._constant.items():
             self._binding.bind_ortvalue_input(name, value)
 
-    def read(self, sequences: Sequence[Sequence[int]], *, keep: bool = True) -> Floats:
+    def read(
+        self, sequences: Sequence[Sequence[int]], *, keep: bool = True, beside: Floats | None = None
+    ) -> Floats:
         """Read the next tokens of each row, B lists of T (in the first call, of any lengths); return the scores of the next
         token, B V.
 
-        Unless ``keep``, the cache stays unchanged, so that the next call is the same as this one.
+        ``beside``: the hidden states of another model, B T D, for a graph that reads them. Unless ``keep``, the cache stays unchanged,
+        so that the next call is the same as this one.
         """
         lengths = {len(sequence) for sequence in sequences}
         if self._facts.padding == "none" and len(lengths) > 1:
@@ -75,12 +83,14 @@ class Decoding:
             for start in range(0, len(tokens) - PART, PART):
                 self._read([tokens[start : start + PART]], keep=True)
             sequences = [tokens[(len(tokens) - 1) // PART * PART :]]
-        return self._read(sequences, keep=keep)
+        return self._read(sequences, keep=keep, beside=beside)
 
-    def _read(self, sequences: Sequence[Sequence[int]], *, keep: bool) -> Floats:
+    def _read(
+        self, sequences: Sequence[Sequence[int]], *, keep: bool, beside: Floats | None = None
+    ) -> Floats:
         ids, mask = padded(sequences, right=self._padded_right)
         whole = np.concatenate([self._mask, mask], 1)
-        scores = self._run(ids, whole)  # B T V, or B 1 V
+        scores = self._run(ids, whole, beside)  # B T V, or B 1 V
         last = mask.sum(1) - 1 if self._padded_right and scores.shape[1] > 1 else -1
         if keep:
             self.cache.advance(ids.shape[1])
@@ -116,7 +126,7 @@ class Decoding:
         sizes = (value.tensor_size_in_bytes() for name, value in self._constant.items() if is_past(name))
         return self.cache.token_bytes(past) + self.cache.state_bytes + sum(sizes)
 
-    def _run(self, ids: Ids, mask: Ids) -> Floats:
+    def _run(self, ids: Ids, mask: Ids, beside: Floats | None = None) -> Floats:
         """The scores of new tokens, B T V or B 1 V, valid until the next call."""
         binding, length = self._binding, ids.shape[1]
         inputs: dict[str, Ids | Floats] = {**token_inputs(self.graph, ids, mask)}
@@ -125,12 +135,18 @@ class Decoding:
             if COORDINATES_BESIDE_SLOTS in self.graph.inputs:
                 embedded[COORDINATES_BESIDE_SLOTS] = embedded.pop(COORDINATES)
             inputs |= embedded
+        if beside is not None:
+            inputs[HIDDEN_STATES] = beside
         for name, array in inputs.items():
             binding.bind_cpu_input(name, array)
         if self._scores.shape()[1] not in (length, self.graph.outputs[SCORES].dims[1]):
             self._scores = self._allocated(length)
         binding.bind_ortvalue_output(SCORES, self._scores)
         self.cache.bind(binding, length)
+        if self._keeps_hidden:
+            self.hidden = np.empty((*ids.shape, int(self.graph.outputs[HIDDEN].dims[-1])), np.float32)
+            held = OrtValue.ortvalue_from_numpy(self.hidden)  # shares its memory
+            binding.bind_ortvalue_output(HIDDEN, held)
         self.graph.session.run_with_iobinding(binding)
         return host_array(self._scores)
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 
+from exporters.runtime.decoding import HIDDEN, Decoding
 from exporters.runtime.exported import Exported
 from exporters.runtime.generation import Generator
 from exporters.runtime.graph import Floats
@@ -50,6 +53,14 @@ def check_draft(target: Exported, draft: Exported) -> None:
             f"  value: {target.directory}, {option_name('logits')} last\n"
             f"  Export it again with {option_name('logits')} all."
         )
+    if reads_hidden_states(target):
+        raise UserError(
+            f"The target of a draft must read tokens alone.\n"
+            f"  value: {target.directory}, embedding {target.spec.embedding_of(target.spec.last_stack).kind}\n"
+            f"  Choose the model whose hidden states it reads."
+        )
+    if reads_hidden_states(draft):
+        _check_hidden_states(target, draft)
     vocabularies = [_vocabulary(exported.directory) for exported in (target, draft)]
     if None not in vocabularies:
         _check_tokens(target.directory, draft.directory, *filter(None, vocabularies))
@@ -58,6 +69,29 @@ def check_draft(target: Exported, draft: Exported) -> None:
             "A draft must have the vocabulary of its target.\n"
             f"  value: {target.directory} has {target.spec.vocab_size} tokens, {draft.directory} has {draft.spec.vocab_size}\n"
             "  Choose a draft of the same family, or put both tokenizers beside the exports if only padding differs."
+        )
+
+
+def reads_hidden_states(exported: Exported) -> bool:
+    """Whether an export reads the hidden states of another model beside its tokens."""
+    spec = exported.spec
+    return spec.embedding_of(spec.last_stack).reads_hidden_states
+
+
+def _check_hidden_states(target: Exported, draft: Exported) -> None:
+    """Raise :class:`specs.base.errors.UserError` unless the target returns the hidden states that the draft reads."""
+    *_, graph = target.manifest.graphs.values()
+    if HIDDEN not in graph.outputs:
+        raise UserError(
+            f"The target of a draft that reads hidden states must return them.\n"
+            f"  value: {target.directory} has no output {HIDDEN}\n"
+            f"  Export it again with {option_name('outputs')} {HIDDEN}."
+        )
+    if target.spec.output_width != draft.spec.output_width:
+        raise UserError(
+            f"The hidden states of a target must be as wide as those that its draft reads.\n"
+            f"  value: {target.directory} has {target.spec.output_width}, {draft.directory} reads {draft.spec.output_width}\n"
+            f"  Choose a draft of the same checkpoint."
         )
 
 
@@ -94,9 +128,12 @@ class Proposal:
 class Drafter:
     """A draft model that continues one sequence of at most ``room`` tokens.
 
-    ``chooses`` gives its probabilities. Scores and ids are those of the target's vocabulary: a draft whose embedding has fewer
-    or more rows reads ids that it lacks as its last, and proposes no token that the target lacks.
+    ``reads_hidden``: whether it reads the target's hidden states. ``chooses`` gives its probabilities. Scores and ids are those of
+    the target's vocabulary: a draft whose embedding has fewer or more rows reads ids that it lacks as its last, and proposes no token
+    that the target lacks.
     """
+
+    reads_hidden: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -111,7 +148,8 @@ class Drafter:
         self._last = generator.spec.vocab_size - 1
         self._room = min(len(prompt) + most, generator.longest)
         room = max(0, self._room - len(prompt))
-        self._decoding = generator.begin([self._known(prompt)], room, 0)[0] if room else None
+        begin = functools.partial(generator.begin, keeps_hidden=self.reads_hidden)
+        self._decoding = begin([self._known(prompt)], room, 0)[0] if room else None
         self._vocabulary, self._chooses, self._random = vocabulary, chooses, random
         self._read: list[int] = []
 
@@ -121,20 +159,31 @@ class Drafter:
         count = min(count, self._room - len(tokens) + 1)
         if count <= 0 or self._decoding is None:
             return []
-        kept = _common(self._read, tokens[:-1])
-        if kept < len(self._read):
-            kept = self._decoding.rewind(kept)
-        scores = self._decoding.read([self._known(tokens[kept:])])[0]
+        scores = self._caught_up(self._decoding, tokens)
         self._decoding.cache.mark()
-        self._read = list(tokens)
         proposals: list[Proposal] = []
         for _ in range(count):
             if proposals:
-                self._read.append(proposals[-1].token)
-                scores = self._decoding.read([self._known(self._read[-1:])])[0]
+                scores = self._after(self._decoding, proposals[-1].token)
             shares = self._chooses(self._aligned(scores), [proposal.token for proposal in proposals])
             proposals.append(Proposal(draw(shares, self._random), shares))
         return proposals
+
+    def learn(self, first: int, hidden: Floats) -> None:
+        """Take the target's hidden states of the tokens from ``first`` on, T D; a draft that reads tokens alone needs none."""
+
+    def _caught_up(self, decoding: Decoding, tokens: Sequence[int]) -> Floats:
+        """The scores of the token after ``tokens``."""
+        kept = _common(self._read, tokens[:-1])
+        if kept < len(self._read):
+            kept = decoding.rewind(kept)
+        self._read = list(tokens)
+        return decoding.read([self._known(tokens[kept:])])[0]
+
+    def _after(self, decoding: Decoding, token: int) -> Floats:
+        """The scores of the token after a proposed one."""
+        self._read.append(token)
+        return decoding.read([self._known([token])])[0]
 
     def _known(self, tokens: Sequence[int]) -> list[int]:
         return [min(token, self._last) for token in tokens]
@@ -147,6 +196,35 @@ class Drafter:
         common = min(len(scores), self._vocabulary)
         aligned[:common] = scores[:common]
         return aligned
+
+
+class NextTokenDrafter(Drafter):
+    """A draft that reads each token beside the target's hidden state of the token before: after its own proposals, its own."""
+
+    reads_hidden: ClassVar[bool] = True
+
+    def __init__(self, *values: Any) -> None:
+        super().__init__(*values)
+        self._learned = self._states = (
+            0  # hidden states that the target has given, and those that the draft has read
+        )
+        self._unread: list[Floats] = []
+
+    def learn(self, first: int, hidden: Floats) -> None:
+        new = hidden[self._learned - first :]
+        self._learned += len(new)
+        self._unread.append(new)
+
+    def _caught_up(self, decoding: Decoding, tokens: Sequence[int]) -> Floats:
+        if decoding.cache.past > self._states:
+            decoding.rewind(self._states)
+        hidden, self._unread = np.concatenate(self._unread)[None], []
+        read = tokens[self._states + 1 : self._learned + 1]
+        self._states = self._learned
+        return decoding.read([self._known(read)], beside=hidden)[0]
+
+    def _after(self, decoding: Decoding, token: int) -> Floats:
+        return decoding.read([self._known([token])], beside=decoding.hidden[:, -1:])[0]
 
 
 def _common(first: Sequence[int], second: Sequence[int]) -> int:

@@ -20,7 +20,7 @@ from exporters.runtime.model_inputs import InputBatch, ModelInputs, batches, mod
 from specs.base.errors import UserError, option_name
 from zoo.core.graph_names import COORDINATES
 from zoo.core.state_names import is_present, past_of
-from zoo.generation.prompts import check_prompts
+from zoo.generation.prompts import check_prompts, check_reads_alone
 from zoo.generation.sampling import GREEDY, Sampler, Sampling
 from zoo.generation.score_rules import ScoreRules
 from zoo.generation.settings import stops
@@ -94,12 +94,18 @@ class Generator:
         self.provider = self.decoder.provider
 
     def begin(
-        self, prompts: InputBatch, most: int, start: int, images: Images | None = None
+        self,
+        prompts: InputBatch,
+        most: int,
+        start: int,
+        images: Images | None = None,
+        *,
+        keeps_hidden: bool = False,
     ) -> tuple[Decoding, list[list[int]]]:
         """Begin sequences with room for ``most`` new tokens; return their decoding and the decoder's first tokens.
 
         An encoder reads the prompts once, and its decoder begins with ``start``. ``images`` take the place of placeholders in
-        the prompts of a vision-language model.
+        the prompts of a vision-language model. ``keeps_hidden`` as in :class:`exporters.runtime.decoding.Decoding`.
         """
         assert self.spec.decoder is not None
         constant: dict[str, OrtValue] = {}
@@ -115,7 +121,9 @@ class Generator:
         check_prompts(self.spec, self.spec.decoder, first, room=1)
         room = max(map(len, first)) + most
         embed = None if self.embedder is None else _CallByCall(self.embedder, images)
-        return Decoding(self.decoder, self.exported.cache, len(prompts), room, constant, embed), first
+        facts, rows = self.exported.cache, len(prompts)
+        decoding = Decoding(self.decoder, facts, rows, room, constant, embed, keeps_hidden=keeps_hidden)
+        return decoding, first
 
     def generate(
         self,
@@ -135,6 +143,7 @@ class Generator:
 
         Raises :class:`specs.base.errors.UserError` for prompts that the model does not take.
         """
+        check_reads_alone(self.spec)
         ends = stops(stop, self.exported.settings)
         parts = [
             self._generate(batch, most, sampling, ends, start, images, tell)

@@ -11,7 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from exporters.runtime.draft import Drafter, Proposal, check_draft
+from exporters.runtime.draft import (
+    Drafter,
+    NextTokenDrafter,
+    Proposal,
+    check_draft,
+    reads_hidden_states,
+)
 from exporters.runtime.exported import Exported
 from exporters.runtime.generation import Continuation, Ending, Generation, Generator
 from exporters.runtime.graph import Floats
@@ -50,7 +56,7 @@ class SpeculativeGenerator:
     def __init__(self, target: Exported, draft: Exported, draft_tokens: int, threads: int = 0) -> None:
         check_draft(target, draft)
         self.target, self.draft = (Generator(exported, threads, in_turn=True) for exported in (target, draft))
-        self.draft_tokens = draft_tokens
+        self.draft_tokens, self.reads_hidden = draft_tokens, reads_hidden_states(draft)
         self.load_seconds = self.target.load_seconds + self.draft.load_seconds
         self.provider = self.target.provider
 
@@ -104,20 +110,22 @@ class _Sequence:
         target = generator.target
         self._prompt, self._most, self._sampling, self._stop, self._tell = prompt, most, sampling, stop, tell
         self._fitting = min(most, target.room([prompt]))
-        self._target, _ = target.begin([prompt], self._fitting, 0)
+        drafter = NextTokenDrafter if generator.reads_hidden else Drafter
+        self._target, _ = target.begin([prompt], self._fitting, 0, keeps_hidden=drafter.reads_hidden)
         self._rules = ScoreRules(target.exported.settings, [prompt], [prompt], self._fitting, stop)
         self._random = np.random.default_rng([sampling.seed, row])
         self._draft_tokens = generator.draft_tokens
         self._ids: list[int] = []
         vocabulary = target.spec.vocab_size
         assert vocabulary is not None
-        self._drafter = Drafter(
+        self._drafter = drafter(
             generator.draft, prompt, self._fitting, vocabulary, self._shares, self._random
         )
 
     def generation(self) -> DraftedGeneration:
         """Generate to the end."""
         scores = self._target.read([self._prompt])[0]
+        self._learn(0, len(self._prompt))
         self._add([draw(self._shares(scores, []), self._random)])
         first = time.perf_counter() - self._begun
         unread, proposed, accepted, calls = self._ids[:], 0, 0, 0
@@ -127,6 +135,7 @@ class _Sequence:
             drafts = [] if replays else self._drafter.propose([*self._prompt, *self._ids], most)
             scores = self._target.score([*unread, *(draft.token for draft in drafts)])
             tokens = self._checked(scores[len(unread) - 1 :], drafts)
+            self._learn(self._target.cache.past, len(unread) + len(tokens) - 1)
             kept = self._kept(len(unread), len(drafts), len(tokens) - 1)
             unread = [*unread, *tokens][kept:]
             added = self._add(tokens)
@@ -139,6 +148,11 @@ class _Sequence:
             ending = "stop token"
         continuation = Continuation(self._prompt, self._ids, ending)
         return DraftedGeneration([continuation], first, rest, proposed, accepted, calls)
+
+    def _learn(self, first: int, count: int) -> None:
+        """Hand the hidden states of the first tokens of the last call to a draft that reads them."""
+        if self._drafter.reads_hidden:
+            self._drafter.learn(first, self._target.hidden[0, :count])
 
     def _kept(self, unread: int, drafts: int, accepted: int) -> int:
         """Keep the tokens of the last call that are right: all of them, or, after a rejection, as many as can be kept of the

@@ -55,7 +55,14 @@ def publish(
     kernels = table_of(plan.target.providers[0])
     cache = cache_record([*files.values()][-1], [*plan.graph_paths.values()][-1])
     deployment = Deployment(
-        plan.model, plan.spec, plan.target, plan.precision, options.weights, options.cuda_graph, plan.windows
+        plan.model,
+        plan.spec,
+        plan.target,
+        plan.precision,
+        options.weights,
+        options.cuda_graph,
+        plan.windows,
+        tuple(output.name for output in plan.layer_outputs),
     )
     _write_settings(plan, deployment, directory, shared=cache is not None and cache.kind == "shared")
     (directory / "spec.yaml").write_text(dump(resolved(plan.spec)), "utf-8")

@@ -18,6 +18,7 @@ from exporters.target.static_cache import AROUND_IMAGE
 from exporters.target.targets import Padding
 from specs.model.model import Model
 from specs.model.stack import Stack
+from zoo.core.graph_names import HIDDEN_STATES
 
 ROWS = 3
 """The largest number of rows in a case."""
@@ -42,7 +43,7 @@ class Batch:
     length.
 
     Images and audio have no types, and a mask only if they may have any length; ``frames`` is then the mask of their vectors.
-    ``beside``: the other inputs of a decoder that takes embeddings, by name, batch x length. ``coordinates``: the frame, row
+    ``beside``: the other inputs of a decoder, such as hidden states, by name, batch x length. ``coordinates``: the frame, row
     and column of each token, 3 x batch x length. ``grids``: the patch grid of each image of any size; the rows of the inputs
     are patches, and ``joined`` patches become one vector.
     """
@@ -87,7 +88,9 @@ class Batch:
         assert self.types is not None
         order = self.mask.argsort(dim=1, descending=True, stable=True)
         inputs, mask, types = (values.gather(1, order) for values in (self.inputs, self.mask, self.types))
-        return Batch(self.name, inputs, mask, types)
+        rows = torch.arange(len(order))[:, None]
+        beside = {name: values[rows, order] for name, values in self.beside.items()}
+        return Batch(self.name, inputs, mask, types, beside=beside)
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,7 +213,11 @@ class _Draw:
         types = torch.randint(max(1, kinds), size, generator=self._generator)
         positions = torch.arange(width)
         rows = [positions < length if side == "right" else positions >= width - length for length in lengths]
-        return Batch(embedding.input_name, ids, torch.stack(rows).to(torch.int64), types)
+        beside = {}
+        if embedding.reads_hidden_states:
+            hidden = (*size, self.spec.width_of(stack))
+            beside[HIDDEN_STATES] = torch.randn(hidden, generator=self._generator)
+        return Batch(embedding.input_name, ids, torch.stack(rows).to(torch.int64), types, beside=beside)
 
     def gap(self, lengths: Sequence[int], steps: int) -> Batch:
         """Rows of ``lengths`` tokens, padded on the right, with ``steps`` more tokens after the padding."""

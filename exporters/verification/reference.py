@@ -293,7 +293,7 @@ def _full_pass(model: Any, case: Case) -> dict[str, Tensor]:
         )
         apart = {ENCODED: encoded.last_hidden_state}
     else:
-        outputs = model(_inputs(batch, model), batch.mask, token_type_ids=batch.types)
+        outputs = model(_inputs(batch, model), batch.mask, token_type_ids=batch.types, **batch.beside)
     results = {**outputs}
     if outputs.present_key_values:
         declared = declared_state(model.decoder.states, outputs.present_key_values)

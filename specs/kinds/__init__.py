@@ -79,6 +79,7 @@ FILES = {
     },
     "embedding": {
         "tokens": "embedding",
+        "next_token": "next_token",
         "patches": "patches",
         "spectrogram": "spectrogram",
         "frames": "frames",

@@ -37,13 +37,15 @@ class EmbeddingKind(Component):
     """Interface of all kinds of embedding.
 
     ``input_name`` is the name of the model input, ``takes_tokens`` whether it holds token ids, ``of_patches`` whether images,
-    whose patches have rows and columns, and ``packed`` whether these may have any size; ``input_title`` names the input in drawings.
+    whose patches have rows and columns, and ``packed`` whether these may have any size; ``reads_hidden_states`` whether it also takes
+    the hidden states of another model; ``input_title`` names the input in drawings.
     """
 
     input_name: ClassVar[str]
     takes_tokens: ClassVar[bool] = False
     of_patches: ClassVar[bool] = False
     packed: ClassVar[bool] = False
+    reads_hidden_states: ClassVar[bool] = False
     input_title: ClassVar[str] = "Tokens"
 
     def drawn_input(self, length: str, context_length: int | None) -> tuple[str | int, ...]:

@@ -42,6 +42,7 @@ class Client:
 
 
 GENAI = Client("genai", "python", "drive_genai.py")
+GENAI_MTP = Client("genai", "python", "drive_genai_mtp.py")
 OPTIMUM = Client("optimum", "python", "drive_optimum.py")
 SENTENCE_TRANSFORMERS = Client("optimum", "python", "drive_sentence_transformers.py")
 VLLM = Client("vllm", "python", "drive_vllm.py")

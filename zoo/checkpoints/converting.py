@@ -151,7 +151,7 @@ class CheckpointContents:
         """The headers of all tensors in the order of the file, and the tensors, one at a time."""
         model, spec, names = self.model, self.spec, self.names
         if names is None:
-            names = OWN if self.config is None else family(self.config["model_type"]).tensors
+            names = OWN if self.config is None else family(self.config["model_type"]).tensors.of(spec)
         layout = {name: TensorHeader(tuple(tensor.shape), tensor.dtype)
                   for name, tensor in stored_tensors(model, spec, names)}  # fmt: skip
         shapes = dict(weight_tensors(model))

@@ -13,7 +13,7 @@ from specs.model.model import Model
 from zoo.checkpoints.gguf import as_gguf
 from zoo.core.tensors import weight_tensors
 from zoo.families.alike import text_names
-from zoo.families.common.tensors import Tensors
+from zoo.families.common.tensors import Tensors, layers_with
 from zoo.families.registry import family, has_tensors, model_types, tensor_names
 from zoo.files.json_values import read_object
 from zoo.weights.files import TensorFiles
@@ -36,7 +36,7 @@ def family_of(files: TensorFiles, model: nn.Module, spec: Model) -> Tensors:
         read_object(config, WeightError, config.parent).get("model_type") if os.path.lexists(config) else None
     )
     if isinstance(type_name, str) and has_tensors(type_name):
-        return family(type_name).tensors
+        return family(type_name).tensors.of(spec)
     shapes = {name: tuple(tensor.shape) for name, tensor in weight_tensors(model)}
 
     def names_found(names: Tensors) -> float:
@@ -69,6 +69,21 @@ def text_model_files(files: TensorFiles) -> TensorFiles:
         return files
     names = text_names(files.tensors)
     return TensorFiles(files.path, {plain: files.tensors[stored] for plain, stored in names.items()})
+
+
+def module_files(files: TensorFiles, names: Tensors) -> TensorFiles:
+    """Return the tensors of a checkpoint with layers counted from the first that a table names, without the layers before it."""
+    first = min(layers_with(names.first_layer, map(names.plain, files.tensors)), key=len, default="")
+    if not first or first == "layers.0.":
+        return files
+    kept = {}
+    for stored, tensor in files.tensors.items():
+        plain = names.plain(stored)
+        if plain.startswith(first):
+            kept[f"layers.0.{plain.removeprefix(first)}"] = tensor
+        elif not plain.startswith("layers."):
+            kept[stored] = tensor
+    return TensorFiles(files.path, kept)
 
 
 def _of_all_names(

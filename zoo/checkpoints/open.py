@@ -10,7 +10,7 @@ from torch import nn
 
 from specs.base.suggest import did_you_mean
 from specs.model.model import Model
-from zoo.checkpoints.families import family_of, text_model_files
+from zoo.checkpoints.families import family_of, module_files, text_model_files
 from zoo.checkpoints.low_rank import merged_files
 from zoo.checkpoints.source import CheckpointWeights
 from zoo.checkpoints.token_scores import with_token_scores
@@ -63,6 +63,7 @@ def opened(argument: str, model: nn.Module, spec: Model) -> tuple[TensorFiles, T
     """The tensors of the weights that a user names, and the table of their names. Raises :class:`WeightError`."""
     files = text_model_files(unpacked_files(TensorFiles.open(located(argument, weights=True))))
     names = family_of(files, model, spec)
+    files = module_files(files, names)
     if spec.head.kind == "classification" and (tokens := scored_tokens(files.path)):
         files = with_token_scores(files, names, tokens)
     return files, names

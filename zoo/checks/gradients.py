@@ -14,7 +14,7 @@ from specs.model.model import Model
 from zoo.builder import ZooModel
 from zoo.checks.degenerate import may_fade, why_insensitive
 from zoo.checks.result import Check, skipped
-from zoo.checks.stack_runner import LENGTH, draw_ids, draw_inputs, packed
+from zoo.checks.stack_runner import LENGTH, beside, draw_ids, draw_inputs, packed
 from zoo.checks.subject import CheckedModel
 from zoo.components.mixer import ONE_KEY
 from zoo.core.gradients import without_gradient
@@ -116,7 +116,8 @@ def _run(model: nn.Module, spec: Model) -> Outputs:
 def _(model: Encoder | Decoder, spec: Model) -> Outputs:
     inputs = draw_inputs(spec, spec.last_stack_name, 2)
     kinds = spec.embedding_of(spec.last_stack).segment_count
-    return model(inputs, token_type_ids=draw_ids(2, inputs.shape[1], kinds) if kinds else None)
+    types = draw_ids(2, inputs.shape[1], kinds) if kinds else None
+    return model(inputs, token_type_ids=types, **beside(spec, inputs))
 
 
 @_run.register

@@ -21,6 +21,7 @@ from zoo.builder import ZooModel
 from zoo.checks.recorder import RecordedCall, Recorder
 from zoo.checks.symbols import MEANINGS, SIZES, UNNAMED, Names, describe, names_of_blocks, symbols_in
 from zoo.core.caller import line_of, line_text
+from zoo.core.graph_names import HIDDEN_STATES
 from zoo.models.decoder import Decoder
 from zoo.models.dual_encoder import DualEncoder
 from zoo.models.encoder import Encoder
@@ -152,6 +153,13 @@ class _Inputs:
         """Token ids, or a mask."""
         return torch.empty(self.size["B"], length, dtype=torch.int64, device="meta")
 
+    def beside(self, length: int) -> dict[str, Tensor]:
+        """The hidden states beside tokens, if a decoder reads them."""
+        spec = self._spec
+        if not spec.embedding_of(spec.last_stack).reads_hidden_states:
+            return {}
+        return {HIDDEN_STATES: torch.empty(self.size["B"], length, spec.d_model, device="meta")}
+
     def read(self, length: int, stack: Stack | None = None) -> tuple[Tensor, Tensor | None]:
         """The input of a stack, the first one unless given, and its mask."""
         stack = stack or self._spec.first_stack
@@ -201,8 +209,8 @@ def _(model: EncoderDecoder, inputs: _Inputs, recorder: Recorder) -> None:
 def _(model: Decoder, inputs: _Inputs, recorder: Recorder, **images: Tensor) -> None:
     tokens, past = inputs.size["T"], inputs.size["P"]
     with recorder.forgetting():
-        cache = model(inputs.ids(past)).present_key_values
-    model(inputs.ids(tokens), inputs.ids(past + tokens), cache, **images)
+        cache = model(inputs.ids(past), **inputs.beside(past)).present_key_values
+    model(inputs.ids(tokens), inputs.ids(past + tokens), cache, **images, **inputs.beside(tokens))
 
 
 @_call.register

@@ -20,6 +20,7 @@ from specs.model.stack import Stack, StackName
 from zoo.builder import ZooModel
 from zoo.components.head import token_outputs
 from zoo.components.mixer import State, StateTensor, declared_state
+from zoo.core.graph_names import HIDDEN_STATES
 from zoo.models.decoder import Decoder
 from zoo.models.dual_encoder import DualEncoder
 from zoo.models.encoder import Encoder
@@ -189,7 +190,7 @@ def _reads_model(model: Encoder | Decoder, spec: Model, name: StackName) -> Read
     def read(ids: Tensor, mask: Tensor | None = None, cache: Sequence[State] | None = None) -> StackOutput:
         past = (cache,) if name == "decoder" else ()
         with _inputs_of(model.head) as hidden:
-            outputs = model(ids, mask, *past)
+            outputs = model(ids, mask, *past, **beside(spec, ids))
         states = model.decoder.states if name == "decoder" else []  # type: ignore[union-attr]
         return _reading(hidden[0], outputs, per_token, states)  # type: ignore[arg-type]
 
@@ -326,6 +327,14 @@ def _reading(
     cache = tuple(outputs.present_key_values)
     sequences += [x for declared, x in declared_state(states, cache) if not declared.grows]
     return StackOutput((hidden, *tokens), tuple(sequences), cache)
+
+
+def beside(spec: Model, ids: Tensor) -> dict[str, Tensor]:
+    """The hidden states beside some tokens, B T D, if a decoder reads them: each a function of its token, in float64."""
+    if not spec.embedding_of(spec.last_stack).reads_hidden_states:
+        return {}
+    columns = torch.arange(1, spec.d_model + 1, dtype=torch.float64, device=ids.device)
+    return {HIDDEN_STATES: torch.sin((ids[..., None] + 1) * columns)}
 
 
 def draw_ids(rows: int, length: int, vocabulary: int, seed: int = 0) -> Tensor:

@@ -1,4 +1,4 @@
-"""The names of graphs, inputs and outputs of vision-language models, as clients expect them."""
+"""The names of graphs, and of inputs and outputs beside token ids and states, as clients expect them."""
 
 from __future__ import annotations
 
@@ -19,6 +19,9 @@ COORDINATES = "position_ids"
 
 COORDINATES_BESIDE_SLOTS = "axis_position_ids"
 """The input of these coordinates in a decoder whose position_ids are slots of a static cache."""
+
+HIDDEN_STATES = "hidden_states"
+"""The hidden states of another model, which a decoder reads beside its tokens: an input."""
 
 VISION_ENCODER = "vision_encoder"
 """The graph of images."""

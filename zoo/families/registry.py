@@ -279,24 +279,38 @@ def family_of_config(config: Config) -> Family:
 
 
 def read_as(config: Config, model_type: str) -> Config:
-    """Return the config of an unknown type, or of a model whose text alone is supported, as a config of a family.
+    """Return the config of an unknown type, or of a model whose text alone is supported, as a config of a family, or a config as one
+    of another class of its family.
 
     Raises :class:`ConfigError` where the type is a supported family, or one whose missing part is known.
     """
     known = model_types()
+    if (beside := _as_class(config, model_type)) is not None:
+        return beside
     if model_type not in known:
         remedy = suggestion(model_type, sorted(known))
         raise ConfigError(f"{option_name('family')} {model_type!r} is not a supported family\n  {remedy}")
     named_type = config.data.get("model_type")
-    if named_type in known and named_type != model_type:
+    inner = config.data.get("text_config")
+    inner_type = inner.get("model_type") if isinstance(inner, dict) else None
+    if named_type in known and model_type not in (named_type, inner_type):
         rule = f"is a supported family, and is not read as {model_type}"
         config.refuse("model_type", rule, f"Leave {option_name('family')} out.")
     config.refuse_inexpressible()
     renamed = as_family(config, family(model_type))
-    inner = config.data.get("text_config")
-    if isinstance(inner, dict) and inner.get("model_type") != model_type:
+    if isinstance(inner, dict) and inner_type != model_type:
         Config(inner, config.where, "text_config.").refuse_inexpressible()
     return renamed
+
+
+def _as_class(config: Config, class_name: str) -> Config | None:
+    """Return a config, or that of its text model, with another class of its family; None where the family lacks the class."""
+    for subject in filter(None, (config, text_config(config))):
+        model_type = subject.data.get("model_type")
+        if model_type in model_types() and class_name in family(model_type).classes:
+            data = {**subject.data, "architectures": [class_name]}
+            return Config(data, config.where, tensors=subject.tensor_names)
+    return None
 
 
 def _like(config: Config) -> str:

@@ -58,3 +58,13 @@ def weights_missing(spec: Model) -> UserError:
     return UserError(
         f'{spec.name} was built without weights: pass weights="random" or a checkpoint to zoo.build.'
     )
+
+
+def check_reads_alone(spec: Model) -> None:
+    """Raise :class:`specs.base.errors.UserError` for a decoder that reads the hidden states of another model."""
+    if spec.embedding_of(spec.last_stack).reads_hidden_states:
+        raise UserError(
+            f"{spec.name} reads the hidden states of another model, and does not run alone\n"
+            f"  value: embedding {spec.embedding_of(spec.last_stack).kind}\n"
+            f"  Export that model with {option_name('outputs')} last_hidden_state, and pass this export to it as {option_name('draft')}."
+        )

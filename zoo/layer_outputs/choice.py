@@ -39,11 +39,14 @@ class LayerOutput:
 
 
 def chosen_outputs(spec: Model, values: Sequence[str]) -> tuple[LayerOutput, ...]:
-    """The additional outputs that the values of the option name.
+    """The additional outputs that the values of the option name, and the hidden state that the next step of a decoder of hidden
+    states reads.
 
     Raises :class:`specs.base.errors.UserError` for a stack or layer that the model does not have.
     """
-    return tuple(dict.fromkeys(output for value in values for output in _outputs(spec, value)))
+    reads = spec.embedding_of(spec.last_stack).reads_hidden_states
+    own = ("last_hidden_state",) if reads else ()
+    return tuple(dict.fromkeys(output for value in (*own, *values) for output in _outputs(spec, value)))
 
 
 def of_reduced(spec: Model, outputs: Sequence[LayerOutput]) -> tuple[LayerOutput, ...]:

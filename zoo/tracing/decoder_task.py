@@ -9,7 +9,13 @@ from typing import Any
 import torch
 
 from specs.model.model import Model
-from zoo.core.graph_names import COORDINATES, COORDINATES_BESIDE_SLOTS, EMBEDDED, TOKENS_AHEAD
+from zoo.core.graph_names import (
+    COORDINATES,
+    COORDINATES_BESIDE_SLOTS,
+    EMBEDDED,
+    HIDDEN_STATES,
+    TOKENS_AHEAD,
+)
 from zoo.models.outputs import Outputs
 from zoo.tracing.symbols import Placeholder
 from zoo.tracing.task import (
@@ -57,7 +63,8 @@ def decoder_task(
             )
             return model.decode(x, positions, before, last_only=last_only)
         types = values.get("token_type_ids")
-        return model(values["input_ids"], mask, before, types, slots, last_only=last_only)
+        more = {HIDDEN_STATES: values[HIDDEN_STATES]} if HIDDEN_STATES in values else {}
+        return model(values["input_ids"], mask, before, types, slots, last_only=last_only, **more)
 
     def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
         outputs = run(model, values)

@@ -12,7 +12,7 @@ from specs.model.model import Model
 from specs.model.stack import Stack as StackSpec
 from specs.model.stack import StackName
 from zoo.components.mixer import State, StateTensor
-from zoo.core.graph_names import GRID
+from zoo.core.graph_names import GRID, HIDDEN_STATES
 from zoo.core.state_names import Moment, state_name
 from zoo.models.stack import Stack
 from zoo.tracing.symbols import DerivedSize, Placeholder, Symbols
@@ -89,7 +89,10 @@ def stack_inputs(spec: Model, stack: StackSpec, length: str) -> tuple[Placeholde
         return (Placeholder(embedding.input_name, torch.float32, (BATCH, *shape)),)
     typed = embedding.segment_count > 1
     names = [embedding.input_name, "attention_mask", *(["token_type_ids"] if typed else [])]
-    return tuple(ids_input(name, length) for name in names)
+    ids = tuple(ids_input(name, length) for name in names)
+    if embedding.reads_hidden_states:
+        return *ids, Placeholder(HIDDEN_STATES, torch.float32, (BATCH, length, spec.width_of(stack)))
+    return ids
 
 
 def derived_sizes(

@@ -213,7 +213,7 @@ def test_an_empty_plot_is_not_a_failure() -> None:
         (["bert-tiny", "--corpus", "text.txt", "--task-length", "8"], "bert-tiny cannot be trained on next-byte, which is for decoder and encoder-decoder models: every token of an encoder sees those after it\n  architecture: encoder\n  Use --task masked-byte, copy or reverse."),
         (["tiny-gpt", "t5-small", "--corpus", "text.txt", "--task-length", "8"], "Specs compared on next-byte must have the same architecture"),
         (["tiny-gpt", "--task-length", "100"], "tiny-gpt: reverse of --task-length 100 must fit the context of its decoder\n  value: 200 tokens, and the context has 128\n  Use --task-length 64 or less, or set context_length=200."),
-        (["vit-base-16"], "vit-base-16 cannot be trained on reverse: its encoder must take tokens\n  embedding: patches\n"),
+        (["vit-base-16"], "vit-base-16 cannot be trained on reverse: its encoder must take tokens alone\n  embedding: patches\n"),
         (["gpt3-175b"], "gpt3-175b is too large to train here: "),
         (["tiny-gpt", "--width", "33"], "--width must be even\n  value: 33\n  Use 32 or 34."),
         (["tiny-gpt", "--lr", "0"], "--lr must be between 0 and 1000.\n  value: 0\n  Pass a rate such as 0.003."),

@@ -33,7 +33,7 @@ from specs.model.model import Model
 from tests.exporters.models import contents, written
 from tests.exporters.reduced_presets import structure
 from tests.thinned import one_in
-from tests.zoo.tiny import BLOCK, bert, gpt2, t5, vit, whisper
+from tests.zoo.tiny import BLOCK, NORM, bert, gpt2, t5, vit, whisper
 from zoo import import_checkpoint
 from zoo.builder import assemble
 from zoo.tracing import encoder_decoder_tasks, tasks
@@ -54,6 +54,9 @@ def deployed(spec: Model, directory: Path, layout: str, **options: Any) -> Path:
 def files(directory: Path) -> set[str]:
     """What a directory holds, but for what is in every layout."""
     return set(contents(directory)) - OURS
+
+
+NEXT_TOKEN = {"kind": "next_token", "norm": NORM, "hidden_norm": NORM}
 
 
 def deployment(spec: Model, target: str = "portable", precision: str = "fp32") -> Deployment:
@@ -307,6 +310,23 @@ GEMMA_3 = [
 """A small Gemma 3, whose images have 256 vectors, too."""
 
 
+def test_genai_settings_name_the_hidden_states_of_drafts(tmp_path: Path) -> None:
+    """As ``MtpGenerator`` of onnxruntime-genai reads them."""
+    options = {"verify": False, "outputs": ("last_hidden_state",)}
+    main = read(deployed(gpt2(), tmp_path / "main", "genai", **options) / "genai_config.json")["model"]
+    assert main["decoder"]["outputs"]["hidden_states"] == "last_hidden_state"
+    assert main["mtp"] == {
+        "main_hidden_states": "last_hidden_state",
+        "outputs": {"hidden_states": "last_hidden_state"},
+    }
+    module = gpt2(embedding=NEXT_TOKEN)
+    draft = read(deployed(module, tmp_path / "draft", "genai", verify=False) / "genai_config.json")["model"]
+    assert draft["decoder"]["inputs"]["hidden_states"] == "hidden_states"
+    assert draft["decoder"]["outputs"]["hidden_states"] == "last_hidden_state"
+    assert "mtp" not in draft
+    assert "zoo run TARGET --draft ." in (tmp_path / "draft" / "README.md").read_text()
+
+
 def test_genai_settings_describe_the_graphs_of_images(tmp_path: Path) -> None:
     spec = load("gemma3-4b", GEMMA_3)
     config = read(deployed(spec, tmp_path / "x", "genai", verify=False) / "genai_config.json")["model"]
@@ -491,6 +511,8 @@ REFUSALS = [
     ("genai", t5(), "it loads only decoders, and the architecture is encoder-decoder", "onnx, optimum, transformers-js"),
     ("genai", bert(), "it loads only decoders, and the architecture is encoder", "onnx, optimum, transformers-js"),
     ("genai", gpt2(embedding={"token_types": 2}), "it does not provide token types", "onnx"),
+    ("optimum", gpt2(embedding=NEXT_TOKEN), "it does not provide the hidden states of another model", "onnx, genai"),
+    ("transformers-js", gpt2(embedding=NEXT_TOKEN), "it does not provide the hidden states of another model", "onnx, genai"),
     ("genai", gpt2(position={"kind": "rope"}, decoder={"layers": 2, "block": {**BLOCK, "attention": LATENT}}),
      "keys and values of equal width, and their widths are 6 and 4", "onnx"),
     ("genai", load("llava-1.5-7b"), "it writes prompts with images for gemma3 alone, and the model is llava", "onnx, transformers-js"),

@@ -406,7 +406,7 @@ HEADS = "1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384"
          "  Add {use: idle} to the list of layers, or remove the block."),
         (["summary=3"], "summary: must be a string\n  value: 3"),
         (["embedding=null"], "embedding: must be a mapping with a `kind` of embedding\n  value: None\n"
-         "  Write a mapping with a kind: tokens, patches, spectrogram, frames, subsampled_spectrogram, packed_patches, waveform, filtered_waveform."),
+         "  Write a mapping with a kind: tokens, next_token, patches, spectrogram, frames, subsampled_spectrogram, packed_patches, waveform, filtered_waveform."),
         (["embedding.scale=sqrt"], "embedding.scale: must be a number, or 'sqrt_d_model'\n  value: 'sqrt'\n"
          "  Did you mean 'sqrt_d_model'?"),
         (["head.tie_embeddings=7"], "head.tie_embeddings: must be true or false\n  value: 7"),

@@ -26,6 +26,10 @@ PUBLISHED_MODULES = {
     ("torch-transformer", "encoder.blocks.0"): 3_152_384,
     ("torch-transformer", "decoder.blocks.0"): 4_204_032,
     ("torch-transformer-big", "encoder + decoder"): 176_361_472,
+    (
+        "deepseek-v3-mtp",
+        "decoder.blocks.0",
+    ): 11_507_286_016,  # 11.5 billion, in README_WEIGHTS.md of the checkpoint
     ("nano-gpt", "decoder.blocks.0"): 1_773_312,
     ("tiny-gpt", "decoder"): 199_040,
 }

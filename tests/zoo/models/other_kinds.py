@@ -44,6 +44,7 @@ REQUIRED: dict[str, Data] = {
         **{"token": 0, "projection": _MLP, "queries": 4, "layers": 1},
         "block": {"kind": "pre_norm", **_BLOCK},
     },
+    "next_token": {"norm": {"kind": "rms_norm"}, "hidden_norm": {"kind": "rms_norm"}},
     "patches": {"image_size": 32, "patch_size": 8},
     "packed_patches": {"patch_size": 8},
     "spectrogram": {"mel_bins": 8},

@@ -171,7 +171,9 @@ class Tensors:
     of whole names: tensors that a spec need not use, such as other heads, and tensors that no model reads, such as
     buffers. ``unused_layers`` identify, by a tensor, layers that no model reads, such as those that predict further tokens.
     ``remedies`` are hints for missing tensors. ``other`` is the table of checkpoints with another layout, by earlier releases or of
-    the model in memory, which is read where all of its tensors are there.
+    the model in memory, which is read where all of its tensors are there. ``next_token`` is the table of the module that predicts a
+    further token, which the checkpoints hold beside the model. ``first_layer`` identifies, by a tensor, the first layer that a table
+    names; layers before it are another model's. ``text`` is the table of the decoder alone, of a model that also reads images.
     """
 
     name: str
@@ -188,6 +190,15 @@ class Tensors:
     unused_layers: str = ""
     remedies: Mapping[str, str] = field(default_factory=dict)
     other: Tensors | None = None
+    next_token: Tensors | None = None
+    first_layer: str = ""
+    text: Tensors | None = None
+
+    def of(self, spec: Model) -> Tensors:
+        """Return the table for a spec: of the model, of its decoder alone, or of the module beside it, which reads hidden states."""
+        if spec.embedding_of(spec.last_stack).reads_hidden_states:
+            return self.next_token or self
+        return self.text if self.text is not None and spec.architecture == "decoder" else self
 
     def plain(self, name: str) -> str:
         """Return a stored name without prefix and with present endings."""
@@ -210,8 +221,7 @@ class Tensors:
     def unread(self, names: Iterable[str]) -> list[str]:
         """Return those plain stored names that no model reads."""
         names = list(names)
-        marks = (name for name in names if self.unused_layers and fnmatchcase(name, self.unused_layers))
-        layers = tuple(f"{name.rpartition('.')[0].rpartition('.')[0]}." for name in marks)
+        layers = layers_with(self.unused_layers, names)
         return [
             name
             for name in names
@@ -226,6 +236,12 @@ class Tensors:
         head = self.heads.get(kind, _MODULES.get(kind, ()))
         rules = _of_encoder(self.rules) if spec.architecture == "encoder" else self.rules
         return TensorRules((*rules, *head), spec, parameters, places)
+
+
+def layers_with(mark: str, names: Iterable[str]) -> tuple[str, ...]:
+    """Return the beginnings of the names of layers that have a tensor of this pattern, such as ``layers.61.``; none without a pattern."""
+    marks = (name for name in names if mark and fnmatchcase(name, mark))
+    return tuple(f"{name.rpartition('.')[0].rpartition('.')[0]}." for name in marks)
 
 
 def _of_encoder(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:

@@ -14,7 +14,7 @@ from specs.kinds.rope_scaling import YarnScaling
 from zoo.families.common import fields as f
 from zoo.families.common.config import REQUIRED, Config
 from zoo.families.common.family import Family
-from zoo.families.common.heads import decoder_classes
+from zoo.families.common.heads import decoder_classes, language_modeling
 from zoo.families.common.llama_like import (
     LlamaFields,
     layer_modules,
@@ -33,6 +33,7 @@ from zoo.families.common.mixtures import (
     sigmoid_mixture,
     sigmoid_router,
 )
+from zoo.families.common.next_token import next_token_class, with_next_layer
 from zoo.families.common.rope import RopeField, stated_parameters, yarn_amplitude, yarn_mscale
 from zoo.families.common.template import Data, Field, FieldContext, Template, UnfitError
 
@@ -177,7 +178,7 @@ def latent_fixed(
     }
 
 
-LATENT_TENSORS = llama_tensors(
+_TENSORS = llama_tensors(
     "deepseek",
     *layer_modules(
         {
@@ -197,8 +198,9 @@ LATENT_TENSORS = llama_tensors(
     *EXPERTS,
     CORRECTION,
     without=("q_norm", "k_norm"),
-    unused_layers="layers.*.eh_proj.weight",  # of V3: each guesses a further token
 )
+LATENT_TENSORS = with_next_layer(_TENSORS)
+"""With the module of V3 that predicts a further token."""
 
 _V2 = LlamaFields(vocab_size=102400)
 _V2_EXPERTS = f.Int("n_routed_experts", "num_experts", default=64)
@@ -234,24 +236,28 @@ V2 = Family(
 _V3 = LlamaFields(
     vocab_size=129280, hidden_size=7168, intermediate_size=18432, layers=61, heads=128, context=4096
 )
+_V3_BODY = latent_body(
+    _V3,
+    layout=f.Choice("rope_interleave", {True: "interleaved", False: "half_split"}, True),
+    feed_forward=sigmoid_mixture(
+        _V3,
+        sigmoid_router(ExpertGroups(8, 4, 2), normalize=True, scale=2.5),
+        experts=256,
+        top_k=8,
+        hidden=2048,
+        shared=1,
+    ),
+    dense=FirstLayers(_V3.feed_forward(), 3),
+    constants=f.Stated(scoring_func="sigmoid", topk_method="noaux_tc", num_nextn_predict_layers=0),
+)
 V3 = Family(
     "deepseek_v3",
     LATENT_TENSORS,
-    latent_body(
-        _V3,
-        layout=f.Choice("rope_interleave", {True: "interleaved", False: "half_split"}, True),
-        feed_forward=sigmoid_mixture(
-            _V3,
-            sigmoid_router(ExpertGroups(8, 4, 2), normalize=True, scale=2.5),
-            experts=256,
-            top_k=8,
-            hidden=2048,
-            shared=1,
-        ),
-        dense=FirstLayers(_V3.feed_forward(), 3),
-        constants=f.Stated(scoring_func="sigmoid", topk_method="noaux_tc", num_nextn_predict_layers=0),
-    ),
-    decoder_classes("DeepseekV3", without=("ForQuestionAnswering",)),
+    _V3_BODY,
+    {
+        **decoder_classes("DeepseekV3", without=("ForQuestionAnswering",)),
+        "DeepSeekMTPModel": next_token_class(_V3_BODY, _V3.norm, language_modeling(tied=False, bias=False)),
+    },
     fixed={**latent_fixed(_V3, "sigmoid"), "topk_method": ("noaux_tc", "the reference has no other")},
     ignored=(
         "ep_size",

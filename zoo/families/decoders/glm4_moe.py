@@ -16,6 +16,7 @@ from zoo.families.common.mixtures import (
     sigmoid_mixture,
     sigmoid_router,
 )
+from zoo.families.common.next_token import next_token_class, with_next_layer
 
 _FIELDS = LlamaFields(
     vocab_size=151552, intermediate_size=10944, layers=46, heads=96, kv_heads=8, context=131072, eps=1e-5
@@ -31,27 +32,30 @@ _MIXTURE = sigmoid_mixture(
     shared=1,
 )
 
+_SCORES = language_modeling(tied=False, bias=False)
+_BODY = _FIELDS.body(
+    attention={
+        "bias": {"query": _BIAS, "key": _BIAS, "value": _BIAS, "output": False},
+        "qk_norm": f.When(f.Bool("use_qk_norm", default=False), _QK_NORM),
+    },
+    position=_FIELDS.rope(fraction=0.5),
+    feed_forward=_MIXTURE,
+    varies=(FirstLayers(_FIELDS.feed_forward(), 1),),
+    more={"*": f.Stated(num_nextn_predict_layers=0)},
+)
+
 FAMILIES = (
     Family(
         "glm4_moe",
-        llama_tensors(
-            "glm4_moe",
-            *EXPERTS,
-            CORRECTION,
-            *layer_modules(shared("shared_experts")),
-            unused_layers="layers.*.eh_proj.weight",  # each guesses a further token
+        with_next_layer(
+            llama_tensors("glm4_moe", *EXPERTS, CORRECTION, *layer_modules(shared("shared_experts")))
         ),
-        _FIELDS.body(
-            attention={
-                "bias": {"query": _BIAS, "key": _BIAS, "value": _BIAS, "output": False},
-                "qk_norm": f.When(f.Bool("use_qk_norm", default=False), _QK_NORM),
-            },
-            position=_FIELDS.rope(fraction=0.5),
-            feed_forward=_MIXTURE,
-            varies=(FirstLayers(_FIELDS.feed_forward(), 1),),
-            more={"*": f.Stated(num_nextn_predict_layers=0)},
-        ),
-        {"Glm4MoeForCausalLM": language_modeling(tied=False, bias=False), "Glm4MoeModel": BODY},
+        _BODY,
+        {
+            "Glm4MoeForCausalLM": _SCORES,
+            "Glm4MoeModel": BODY,
+            "Glm4MoeMTPModel": next_token_class(_BODY, _FIELDS.norm, _SCORES),
+        },
         ignored=("num_nextn_predict_layers", "num_mtp_layers", *TRAINING),  # layers beyond the model itself
     ),
 )

@@ -9,12 +9,13 @@ from specs.kinds.delta import GatedDeltaNet
 from specs.model.model import Model
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
-from zoo.families.common.family import Family
+from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import BODY, LAST_TOKEN, decoder_classes, language_modeling
 from zoo.families.common.hybrid import LINEAR, MIXERS, LayersOf, read_kinds
 from zoo.families.common.layers import FULL, LayerVariation
 from zoo.families.common.llama_like import BLOCK, LAYER, LlamaFields, layer_modules, llama_tensors
 from zoo.families.common.mixtures import EXPERTS, TRAINING, shared
+from zoo.families.common.next_token import COUNTS, next_token_class, with_next_token
 from zoo.families.common.qwen import SparseStep, qwen_mixture
 from zoo.families.common.rope import RopeParameters
 from zoo.families.common.template import Data, Template
@@ -81,8 +82,17 @@ def _key_heads(transform: Callable[[int], Transform]) -> Callable[[Model], Trans
 _STORED, _OURS = f"{LAYER}linear_attn.", f"{BLOCK}mixer."
 
 
+_MODULE = {
+    "mtp.fc": "embedding.projection",
+    "mtp.pre_fc_norm_embedding": "embedding.norm",
+    "mtp.pre_fc_norm_hidden": "embedding.hidden_norm",
+    "mtp.norm": "decoder.final_norm",
+}
+"""The tensors of the module that predicts a further token, outside of its layer."""
+
+
 def _tensors(name: str, *rules: Rule) -> Tensors:
-    return llama_tensors(
+    table = llama_tensors(
         name,
         *fused(f"{LAYER}self_attn.q_proj", (f"{BLOCK}attention.query", f"{BLOCK}attention.gate"), _heads, _heads),
         *layer_modules({"input_layernorm": "mixer_norm"}),
@@ -95,6 +105,13 @@ def _tensors(name: str, *rules: Rule) -> Tensors:
         unused=("mtp.*",),
         head_prefixes={"question_answering": "transformer."},
     )  # fmt: skip
+    return with_next_token(table, "mtp.", _MODULE)
+
+
+def _module(body: dict[str, Template], fields: LlamaFields, count: str = COUNTS[0]) -> HeadClass:
+    """The class of the module that predicts a further token."""
+    norm = {**fields.norm, "unit_offset": True}
+    return next_token_class(body, norm, language_modeling(tied=False, bias=False), count)
 
 
 _SEPARATE = weights(
@@ -133,44 +150,49 @@ def _shared_expert(fields: LlamaFields) -> Template:
     return fields.feed_forward(hidden=f.Int("shared_expert_intermediate_size", default=512))
 
 
+_NEXT_BODY = _body(
+    _NEXT,
+    SparseStep(_NEXT.feed_forward()),
+    feed_forward=qwen_mixture(
+        _NEXT, 512, 10, 512, normalize=True, shared=_shared_expert(_NEXT), shared_gate=True
+    ),
+)
 QWEN3_NEXT = Family(
     "qwen3_next",
     _tensors("qwen3_next", *_JOINED, *EXPERTS, *_SHARED),
-    _body(
-        _NEXT,
-        SparseStep(_NEXT.feed_forward()),
-        feed_forward=qwen_mixture(
-            _NEXT, 512, 10, 512, normalize=True, shared=_shared_expert(_NEXT), shared_gate=True
-        ),
-    ),
-    decoder_classes("Qwen3Next"),
+    _NEXT_BODY,
+    {**decoder_classes("Qwen3Next"), "Qwen3NextMTP": _module(_NEXT_BODY, _NEXT)},
     ignored=(*TRAINING, "use_sliding_window"),
 )
+_DENSE_BODY = _body(DENSE)
 QWEN3_5 = Family(
     "qwen3_5_text",
     _tensors("qwen3_5_text", *_SEPARATE),
-    _body(DENSE),
+    _DENSE_BODY,
     {
         "Qwen3_5ForCausalLM": language_modeling(tied=False, bias=False),
         "Qwen3_5TextModel": BODY,
         "Qwen3_5TextForSequenceClassification": LAST_TOKEN,
+        "Qwen3_5MTP": _module(_DENSE_BODY, DENSE, COUNTS[1]),
     },
     fixed=_FIXED,
     ignored=_UNREAD,
 )
+_SPARSE_BODY = _body(
+    SPARSE,
+    feed_forward={
+        **qwen_mixture(SPARSE, 256, 8, 512, shared=_shared_expert(SPARSE), shared_gate=True),
+        "router": {"normalize": True},
+    },
+)
 QWEN3_5_MOE = Family(
     "qwen3_5_moe_text",
     _tensors("qwen3_5_moe_text", *_SEPARATE, *EXPERTS, *_SHARED),
-    _body(
-        SPARSE,
-        feed_forward={
-            **qwen_mixture(SPARSE, 256, 8, 512, shared=_shared_expert(SPARSE), shared_gate=True),
-            "router": {"normalize": True},
-        },
-    ),
+    _SPARSE_BODY,
     {
         "Qwen3_5MoeForCausalLM": language_modeling(tied=False, bias=False),
         "Qwen3_5MoeTextModel": BODY,
+        "Qwen3_5MoeMTP": _module(_SPARSE_BODY, SPARSE, COUNTS[1]),
     },
     fixed=_FIXED,
     ignored=(*_UNREAD, *TRAINING),

@@ -38,6 +38,13 @@ def _whole(model_type: str, class_name: str, text: Family, fields: LlamaFields) 
             heads={"language_modeling": (same("lm_head.weight", "head.vocabulary.weight"),)},
             optional=("lm_head.weight",),
             unused=text.tensors.unused,
+            next_token=text.tensors.next_token,
+            text=replace(
+                text.tensors,
+                prefix="model.language_model.",
+                unused=(*text.tensors.unused, "model.visual.*"),
+                next_token=None,
+            ),
         ),
         classes={class_name: HeadClass("language_modeling")},
         images=images,
