@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from exporters.steps.advice import Advice
     from exporters.steps.manifest import Export
     from exporters.verification.result import OutputComparison, Verification
+    from zoo.record.manifest import AdapterRecord
 
 _ROUNDING = ("QuantizeLinear", "DequantizeLinear")
 _LISTED = 5
@@ -60,15 +61,27 @@ def export_rows(screen: Screen, written: Export, advised: Sequence[Advice]) -> N
 
 
 def _adapters_row(screen: Screen, written: Export) -> None:
-    """Print the adapters that can be switched on, and the largest difference with each."""
+    """Print the adapters that can be switched on, the largest difference with each, and its figure of quality."""
     adapters = written.build.adapters
     if not adapters:
         return
-    done = [f"{name} {largest:.1e}" for name, largest in adapters.items() if largest is not None]
+    done = [
+        f"{name} {adapter.largest:.1e}{_judged(adapter)}"
+        for name, adapter in adapters.items()
+        if adapter.largest is not None
+    ]
     if done:
         screen.row("adapters", (good("passed"), f", largest difference with each: {_fitting(done, 40)}"))
     if len(done) < len(adapters):
         screen.row("adapters", doubtful(f"{', '.join(adapters)}: not compared with PyTorch"))
+
+
+def _judged(adapter: AdapterRecord) -> str:
+    """The figure of an adapter that has a budget, such as `` (kl 1.0e-03)``; empty if it was not judged."""
+    budget = None if adapter.quality is None else adapter.quality.budget
+    if adapter.quality is None or budget is None:
+        return ""
+    return f" ({budget.measure} {adapter.quality.figures[budget.measure]:.3g})"
 
 
 def _files(written: Export) -> Iterator[Line]:

@@ -103,10 +103,11 @@ class Quality:
 class QualityError(UserError):
     """The files lose more than their budget allows; none were kept."""
 
-    def __init__(self, quality: Quality, remedies: str) -> None:
+    def __init__(self, quality: Quality, remedies: str, adapter: str = "") -> None:
         self.quality = quality
         assert quality.budget is not None
-        lines = [quality.budget.breach(quality.figures)]
+        breach = quality.budget.breach(quality.figures)
+        lines = [f"With the adapter {adapter}: {breach}" if adapter else breach]
         for name, costs in (("Layers", quality.layers), ("Parts", quality.roles)):
             if costs:
                 dearest = ", ".join(f"{cost.part} {cost.cost:.1e}" for cost in costs[:5])

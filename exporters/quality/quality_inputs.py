@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,19 @@ class UserLimits:
 
     max_kl: float | None = None
     min_cosine: float | None = None
+
+
+@dataclass(frozen=True)
+class RoundedFiles:
+    """The graphs to judge: their target and precision, that of their cache, the user's limits, and the adapter that is switched on."""
+
+    graphs: Mapping[Path, Task]
+    target: Target
+    precision: Precision
+    limits: UserLimits
+    cache: str = "float"
+    adapter: str = ""
+    matrices: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -117,20 +130,13 @@ class QualityInputs:
         )
 
     def hold(
-        self,
-        model: Any,
-        graphs: Mapping[Path, Task],
-        target: Target,
-        precision: Precision,
-        limits: UserLimits,
-        stored: Stored,
-        progress: Progress,
-        cache: str = "float",
+        self, model: Any, rounded: RoundedFiles, stored: Stored, progress: Progress
     ) -> tuple[Quality, Representative]:
-        """Judge graphs with a ``cache`` of this precision against the float32 model.
+        """Judge files against the float32 model, which has the same adapter.
 
-        Raises :class:`QualityError` with the most costly parts where they lose more than allowed.
+        Raises :class:`QualityError` where they lose more than allowed, without an adapter with the most costly parts.
         """
+        precision, limits = rounded.precision, rounded.limits
         speech = speech_of(self.origin)
         inputs = self._with_inputs(model, progress).representative
         assert inputs is not None
@@ -139,17 +145,17 @@ class QualityInputs:
         def tell(done: int) -> None:
             progress(Stage(f"quality: input {done + 1} of {count}"))
 
-        files = Files.open(graphs, self.spec, target, precision)
+        files = Files.open(rounded.graphs, self.spec, rounded.target, precision, rounded.matrices)
         figures, kinds = judge(
             self._bounded, inputs.judged, files, FloatModel(model), speech, tell, inputs.kinds
         )
-        budget = budget_of(figures, precision.name, limits.max_kl, limits.min_cosine, cache)
+        budget = budget_of(figures, precision.name, limits.max_kl, limits.min_cosine, rounded.cache)
         quality = Quality(inputs.description, "PyTorch, float32", figures, budget, kinds=kinds)
         if not quality.passed:
             del files  # releases ONNX Runtime's memory
-            raise QualityError(
-                with_costs(self.spec, model, stored, inputs, quality, progress), _remedies(precision, cache)
-            )
+            if not rounded.adapter:
+                quality = with_costs(self.spec, model, stored, inputs, quality, progress)
+            raise QualityError(quality, _remedies(precision, rounded.cache), rounded.adapter)
         return quality, inputs
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import torch
@@ -56,11 +57,23 @@ class Files:
     per_token: frozenset[str]
 
     @staticmethod
-    def open(graphs: Mapping[Path, Task], spec: Model, target: Target, precision: Precision) -> Files:
-        """Load graphs as a client would. Raises :class:`specs.base.errors.UserError` if ONNX Runtime rejects them."""
+    def open(
+        graphs: Mapping[Path, Task],
+        spec: Model,
+        target: Target,
+        precision: Precision,
+        adapter: Mapping[str, Any] = MappingProxyType({}),
+    ) -> Files:
+        """Load graphs as a client would, perhaps with an adapter switched on.
+
+        Raises :class:`specs.base.errors.UserError` if ONNX Runtime rejects them.
+        """
         dtype = precision.dtype_on(target)
         try:
-            loaded = [load(path, task, target, dtype, packed=True) for path, task in graphs.items()]
+            loaded = [
+                replace(load(path, task, target, dtype, packed=True), adapter=adapter)
+                for path, task in graphs.items()
+            ]
         except RefusalError as refusal:
             raise _refused(next(iter(graphs)).parent, refusal) from None
         return Files(loaded, per_token_outputs(assemble(spec)))

@@ -12,6 +12,7 @@ import torch
 
 from exporters.data.stored_weights import StoredWeight
 from exporters.graph.builder import adapter_input
+from exporters.quality.quality import Quality
 from exporters.steps.options import ExportOptions
 from exporters.verification.request import VerificationRequest
 from specs.base.errors import UserError, option_name
@@ -52,6 +53,14 @@ class NamedAdapter:
         for weight, pair in self.pairs.items():
             held |= dict(zip(_inputs(weight), (pair.down.numpy(), pair.up.numpy()), strict=True))
         return held
+
+
+@dataclass(frozen=True)
+class VerifiedAdapter:
+    """The largest difference of the outputs with an adapter, None where it was not verified, and its quality, if rounding was judged."""
+
+    largest: float | None = None
+    quality: Quality | None = None
 
 
 def _inputs(weight: str) -> tuple[str, str]:

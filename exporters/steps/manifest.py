@@ -16,6 +16,7 @@ import onnx
 
 from exporters.graph.checking import Checked
 from exporters.quality.quality import Quality
+from exporters.steps.adapters import VerifiedAdapter
 from exporters.target.environment import required_environment
 from exporters.target.kernels.placement import placement
 from exporters.target.kernels.table import KernelTable
@@ -32,7 +33,7 @@ from zoo.core.units import byte_text
 from zoo.files.destination import MANIFEST
 from zoo.files.ownership import BUILD, PROBE
 from zoo.record.integrity import file_record
-from zoo.record.manifest import FORMAT, Build, Manifest
+from zoo.record.manifest import FORMAT, AdapterRecord, Build, Manifest
 from zoo.record.records import (
     CacheRecord,
     CheckRecord,
@@ -96,7 +97,7 @@ def write_records(
     weights_from: str,
     verification: Verification | None,
     quality: Quality | None,
-    adapters: Mapping[str, float | None],
+    adapters: Mapping[str, VerifiedAdapter],
 ) -> Build:
     """Write ``export.json`` and its ``build.json``; return the latter."""
     content = (manifest.model_dump_json(indent=2) + "\n").encode()
@@ -109,12 +110,19 @@ def write_records(
         verification=None
         if verification is None
         else VerificationRecord.model_validate_json(json.dumps(verification.as_dict())),
-        quality=None if quality is None else QualityRecord.model_validate_json(json.dumps(quality.as_dict())),
+        quality=_quality_record(quality),
         probe=file_record(probe) if probe.is_file() else None,
-        adapters=dict(adapters),
+        adapters={
+            name: AdapterRecord(largest=adapter.largest, quality=_quality_record(adapter.quality))
+            for name, adapter in adapters.items()
+        },
     )
     (directory / BUILD).write_text(build.model_dump_json(indent=2) + "\n", "utf-8")
     return build
+
+
+def _quality_record(quality: Quality | None) -> QualityRecord | None:
+    return None if quality is None else QualityRecord.model_validate_json(json.dumps(quality.as_dict()))
 
 
 def file_records(directory: Path, known: Mapping[str, FileRecord]) -> dict[str, FileRecord]:

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
+from typing import Any
 
 from exporters.data.mixed_bits import more_bits_limits
 from exporters.data.prequantized import weight_limits
@@ -18,10 +20,10 @@ from exporters.graph.trace import write_graphs
 from exporters.graph.values import Graph
 from exporters.quality.parts import Representative
 from exporters.quality.quality import Quality
-from exporters.quality.quality_inputs import QualityInputs, UserLimits
+from exporters.quality.quality_inputs import RoundedFiles, UserLimits
 from exporters.rounding.calibration import calibrated
 from exporters.rounding.quantized_cache.calibrate import calibrated_scales, random_case
-from exporters.steps.adapters import with_adapter, write_adapters
+from exporters.steps.adapters import VerifiedAdapter, with_adapter, write_adapters
 from exporters.steps.graphs import Graphs
 from exporters.steps.plan import Plan
 from exporters.steps.weights import Weights
@@ -37,6 +39,7 @@ from exporters.verification.request import VerificationRequest
 from exporters.verification.result import Verification, VerificationError
 from exporters.verification.verified_model import VerifiedModel, narrow_models, probing_model
 from zoo.builder import ZooModel
+from zoo.checkpoints.low_rank import add_changes
 from zoo.core.progress import Progress, Stage
 from zoo.weights.held import HeldWeights
 
@@ -45,8 +48,7 @@ from zoo.weights.held import HeldWeights
 class Verified:
     """Written weights, with their verification and quality: None each where not asked for.
 
-    ``unjudged`` is the reason why ``quality`` is missing where rounding could have been judged. ``adapters``: the largest difference of
-    the outputs with each adapter, None where it was not verified.
+    ``unjudged`` is the reason why ``quality`` is missing where rounding could have been judged.
     """
 
     weights: Weights
@@ -54,7 +56,7 @@ class Verified:
     quality: Quality | None = None
     judged_on: Representative | None = None
     unjudged: str = ""
-    adapters: Mapping[str, float | None] = field(default_factory=dict)
+    adapters: Mapping[str, VerifiedAdapter] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,8 @@ def write_and_verify(
         if inputs is None or unjudged:
             return verified
         files = replace(files, reference=reference_of(model, progress))
-        return _judged(verified, inputs, files, progress)
+        quality, judged_on = _held(files, None, progress)
+        return replace(verified, quality=quality, judged_on=judged_on)
     if weights.source is not None:
         write_weights(paths, weights.regions, weights.source, progress, on_written)
     if model is None:
@@ -100,24 +103,29 @@ def write_and_verify(
 
 
 def with_verified_adapters(verified: Verified, directory: Path, progress: Progress) -> Verified:
-    """Write the adapters of an export, and verify the files with each of them switched on.
+    """Write the adapters of an export, and verify and judge the files with each of them switched on.
 
-    Raises :class:`exporters.verification.result.VerificationError`.
+    Raises :class:`exporters.verification.result.VerificationError` and :class:`exporters.quality.quality.QualityError`.
     """
     weights, plan = verified.weights, verified.weights.plan
     written = write_adapters(directory, plan.adapters, plan.precision.dtype_on(plan.target))
     model = weights.verified_model
     if verified.verification is None or model is None or model.is_reduced:
-        return replace(verified, adapters=dict.fromkeys(written))
-    largest: dict[str, float | None] = {}
+        return replace(verified, adapters=dict.fromkeys(written, VerifiedAdapter()))
+    done: dict[str, VerifiedAdapter] = {}
     for adapter in plan.adapters:
         progress(Stage(f"verify with the adapter {adapter.name}"))
         files = ModelFiles(weights, directory, reference_of(model, progress))
         request = with_adapter(
             verification_request(files, progress, main_only=True), adapter, written[adapter.name]
         )
-        largest[adapter.name] = verify(request).max_abs
-    return replace(verified, adapters=largest)
+        largest, quality = verify(request).max_abs, None
+        if verified.quality is not None:
+            files = replace(files, reference=reference_of(model, progress))
+            add_changes(files.reference.model, adapter.pairs)
+            quality, _ = _held(files, verified.judged_on, progress, adapter.name, written[adapter.name])
+        done[adapter.name] = VerifiedAdapter(largest, quality)
+    return replace(verified, adapters=done)
 
 
 def _verify_main(files: ModelFiles, write: Callable[[], None], progress: Progress) -> Verification:
@@ -152,20 +160,36 @@ def _verify_reduced(
     return verification
 
 
-def _judged(verified: Verified, inputs: QualityInputs, files: ModelFiles, progress: Progress) -> Verified:
-    """The result with the quality. Raises :class:`exporters.quality.quality.QualityError`."""
-    plan, regions = files.weights.plan, files.weights.regions
-    quality, judged_on = inputs.hold(
-        files.reference.model,
+def _held(
+    files: ModelFiles,
+    inputs: Representative | None,
+    progress: Progress,
+    adapter: str = "",
+    matrices: Mapping[str, Any] = MappingProxyType({}),
+) -> tuple[Quality, Representative]:
+    """The quality of files, and the inputs, which are those of the request unless others are given.
+
+    Raises :class:`exporters.quality.quality.QualityError`.
+    """
+    plan, regions, quality_inputs = files.weights.plan, files.weights.regions, files.weights.quality_inputs
+    assert quality_inputs is not None
+    if inputs is not None:
+        quality_inputs = replace(quality_inputs, representative=inputs)
+    rounded = RoundedFiles(
         {files.directory / name: task for name, task in plan.graph_paths.items()},
         plan.target,
         plan.precision,
         UserLimits(plan.options.max_kl, plan.options.min_cosine),
+        plan.options.cache_precision,
+        adapter,
+        matrices,
+    )
+    return quality_inputs.hold(
+        files.reference.model,
+        rounded,
         lambda model: stored_weights(model, files.directory / plan.data_paths[0], regions),
         progress,
-        plan.options.cache_precision,
     )
-    return replace(verified, quality=quality, judged_on=judged_on)
 
 
 def _verify_wiring(graphs: Graphs, directory: Path, progress: Progress) -> Verification:

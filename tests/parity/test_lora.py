@@ -14,11 +14,13 @@ import pytest
 import torch
 import transformers
 from peft import LoraConfig, get_peft_model
+from safetensors.torch import save_file
 from torch import Tensor
 from typer.testing import CliRunner
 
 from cli.app import app
 from exporters.export import export
+from exporters.quality.quality import QualityError
 from exporters.steps.adapters import NamedAdapter
 from exporters.steps.options import ExportOptions
 from exporters.verification.result import VerificationError
@@ -168,7 +170,10 @@ def test_an_export_says_how_far_each_adapter_is(base: Callable[[str], Path], tmp
     assert "adapters passed, largest difference with each: sql " in found.output
     records = [json.loads((tmp_path / "x" / name).read_text()) for name in ("export.json", "build.json")]
     assert records[0]["adapters"] == ["sql"]
-    assert 0 < records[1]["adapters"]["sql"] < 1e-3
+    recorded = records[1]["adapters"]["sql"]
+    assert 0 < recorded["largest"] < 1e-3
+    assert recorded["quality"]["figures"]["kl"] != records[1]["quality"]["figures"]["kl"]
+    assert f"(kl {recorded['quality']['figures']['kl']:.3g})" in " ".join(found.output.split())
     assert "sql.onnx_adapter" in records[0]["files"]
     said = {}
     for name in ([], ["--adapter", "sql"]):
@@ -184,6 +189,27 @@ def test_an_export_says_how_far_each_adapter_is(base: Callable[[str], Path], tmp
         2,
         f"{tmp_path / 'x'} has no adapter 'sq'\n  Did you mean 'sql'?\n",
     )
+
+
+def test_an_adapter_whose_rounding_loses_too_much_fails_the_export(
+    base: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """With it, every score is a hundred times as large, and so is the effect of rounding."""
+    directory = base("llama")
+    made = {
+        f"base_model.model.lm_head.lora_{part}.weight": matrix
+        for part, matrix in (("A", torch.randn(24, 24)), ("B", torch.randn(31, 24) * 50))
+    }
+    (tmp_path / "loud").mkdir()
+    save_file(made, tmp_path / "loud" / "adapter_model.safetensors")
+    config = {"peft_type": "LORA", "r": 24, "lora_alpha": 24, "target_modules": ["lm_head"], "bias": "none"}
+    (tmp_path / "loud" / "adapter_config.json").write_text(json.dumps(config))
+    options = ExportOptions.of(
+        weights=str(directory), adapters=[f"loud={tmp_path / 'loud'}"], precision="int8", target="cpu"
+    )
+    with pytest.raises(QualityError, match="With the adapter loud: int8 loses too much: its KL divergence"):
+        export(import_spec(directory), tmp_path / "x", options)
+    assert not (tmp_path / "x").exists()
 
 
 def test_a_wrong_adapter_file_fails_the_export(

@@ -97,12 +97,19 @@ class Manifest(Record):
         return [name for name in self.files if name in self.graphs or name in self.tensors]
 
 
+class AdapterRecord(Record):
+    """An adapter of an export: the ``largest`` difference with it switched on, None where it was not verified, and its quality, if
+    rounding was judged."""
+
+    largest: float | None
+    quality: QualityRecord | None = None
+
+
 class Build(Record):
     """``build.json``: what depends on the machine that built the export.
 
     ``export`` is the SHA-256 of the ``export.json`` that it is about; ``weights_from`` says where they were read.  ``probe``
     is the record of ``probe.npz``, and ``made_from`` has the inputs of an artefact of a zoo file, and their key.
-    ``adapters`` has the largest difference with each adapter switched on, None where it was not verified.
     """
 
     format: Literal[2]
@@ -112,7 +119,7 @@ class Build(Record):
     quality: QualityRecord | None = None
     probe: FileRecord | None = None
     made_from: dict[str, Any] | None = None
-    adapters: dict[str, float | None] = {}
+    adapters: dict[str, AdapterRecord] = {}
 
 
 @dataclass(frozen=True)
