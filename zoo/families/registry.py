@@ -178,6 +178,7 @@ MODULES = {
     "xlm-roberta-xl": "encoders.roberta",
     "ernie": "encoders.bert",
     "megatron-bert": "encoders.megatron_bert",
+    "esm": "encoders.esm",
     "plbart": "seq2seq.bart",
     "blenderbot": "seq2seq.bart",
     "marian": "seq2seq.marian",

@@ -1,0 +1,58 @@
+"""ESM-1b, ESM-1v and ESM-2 against transformers."""
+
+from __future__ import annotations
+
+import torch
+import transformers as hf
+from hypothesis import strategies as st
+
+from tests.parity.families.draws import FLAG, HIDDEN, LAYERS, VOCAB
+from tests.parity.families.encoder_tests import EPS, EncoderTests
+
+
+def prepare(reference: hf.PreTrainedModel, seed: int) -> None:
+    """As in the released checkpoints, whose frequencies are rounded to float16."""
+    for module in reference.modules():
+        if isinstance(getattr(module, "inv_freq", None), torch.Tensor):
+            module.inv_freq.copy_(module.inv_freq.half())
+
+
+class TestEsm(EncoderTests):
+    model_class = hf.EsmForMaskedLM
+    defaults = dict(pad_token_id=1, mask_token_id=4)
+    configs = {
+        "ESM-2": dict(
+            vocab_size=21, hidden_size=36, num_hidden_layers=3, num_attention_heads=3, intermediate_size=17,
+            layer_norm_eps=1e-3, max_position_embeddings=23, position_embedding_type="rotary", rope_theta=500.0,
+            token_dropout=True,
+        ),
+        "ESM-1b": dict(
+            vocab_size=13, hidden_size=28, num_hidden_layers=2, num_attention_heads=7, intermediate_size=50,
+            max_position_embeddings=31, emb_layer_norm_before=True, token_dropout=True,
+        ),
+        "untied": dict(
+            vocab_size=33, hidden_size=20, num_hidden_layers=1, num_attention_heads=5, intermediate_size=9,
+            position_embedding_type="rotary", emb_layer_norm_before=True, tie_word_embeddings=False,
+        ),
+    }  # fmt: skip
+    heads = ("Model", "ForSequenceClassification", "ForTokenClassification")
+    options = dict(position_ids=False, without=("contact_head", "esm.contact_head"))
+    prepare = staticmethod(prepare)
+    refusals = (
+        ("position_embedding_type", "relative_key", "is not supported"),
+        ({"mask_token_id": 21}, "embedding.token_dropout.token: must be below vocab_size, which is 21"),
+        ("is_decoder", True, "must be false"),
+        ("is_folding_model", True, "the structure module of ESMFold"),
+        ("architectures", ["EsmForProteinFolding"], "the structure module of ESMFold"),
+    )
+
+    @staticmethod
+    def draw(data):
+        heads, kind = data.draw(st.integers(1, 5), "heads"), data.draw(st.sampled_from(["absolute", "rotary"]), "kind")
+        return dict(
+            vocab_size=VOCAB, hidden_size=heads * 2 * data.draw(st.integers(2, 6), "pairs"), num_hidden_layers=LAYERS,
+            num_attention_heads=heads, intermediate_size=HIDDEN, layer_norm_eps=EPS,
+            max_position_embeddings=st.integers(5, 40), rope_theta=st.sampled_from([50.0, 10000.0]) if kind == "rotary" else 10000.0,
+            position_embedding_type=kind, token_dropout=FLAG,
+            emb_layer_norm_before=FLAG, tie_word_embeddings=FLAG,
+        )  # fmt: skip
