@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -51,6 +53,15 @@ class Rope(Position):
                 f"  value: stored, for {len(self.stored)} and {pairs} pairs\n  Use computed."
             )
         self.stored = torch.empty(pairs)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Rope:
+        """Move stored frequencies, which stay in float32 in half precision: rounding them turns distant tokens."""
+
+        def moved(tensor: Tensor) -> Tensor:
+            other = fn(tensor)
+            return other if other.itemsize >= tensor.itemsize else tensor.to(other.device)
+
+        return super()._apply(moved, recurse)
 
     def fixed(self, leaf: str) -> Tensor | None:
         """The frequencies of theta, for weights that hold none."""

@@ -14,6 +14,14 @@ EUROBERT = {
     "rms_norm_eps": 1e-05, "rope_scaling": None, "rope_theta": 250000, "tie_word_embeddings": False,
     "torch_dtype": "bfloat16", "transformers_version": "4.40.0.dev0", "vocab_size": 128256,
 }  # fmt: skip
+ESM2 = {
+    "architectures": ["EsmForMaskedLM"], "attention_probs_dropout_prob": 0.0, "classifier_dropout": None,
+    "emb_layer_norm_before": False, "esmfold_config": None, "hidden_act": "gelu", "hidden_dropout_prob": 0.0,
+    "initializer_range": 0.02, "is_folding_model": False, "layer_norm_eps": 1e-05, "mask_token_id": 32,
+    "max_position_embeddings": 1026, "model_type": "esm", "pad_token_id": 1, "position_embedding_type": "rotary",
+    "token_dropout": True, "torch_dtype": "float32", "transformers_version": "4.25.0.dev0", "use_cache": True,
+    "vocab_list": None, "vocab_size": 33,
+}  # fmt: skip
 ENCODERS: dict[str, dict[str, Any]] = {
     "eurobert-210m": {
         **EUROBERT, "head_dim": 64, "hidden_size": 768, "intermediate_size": 3072, "num_attention_heads": 12,
@@ -22,6 +30,15 @@ ENCODERS: dict[str, dict[str, Any]] = {
     "eurobert-2.1b": {
         **EUROBERT, "hidden_size": 2304, "intermediate_size": 6144, "num_attention_heads": 18,
         "num_hidden_layers": 32, "num_key_value_heads": 6,
+    },
+    "esm2-8m": {
+        **ESM2, "hidden_size": 320, "intermediate_size": 1280, "num_attention_heads": 20, "num_hidden_layers": 6,
+    },
+    "esm2-650m": {
+        **ESM2, "hidden_size": 1280, "intermediate_size": 5120, "num_attention_heads": 20, "num_hidden_layers": 33,
+    },
+    "esm2-3b": {
+        **ESM2, "hidden_size": 2560, "intermediate_size": 10240, "num_attention_heads": 40, "num_hidden_layers": 36,
     },
     "camembert-base": {
         "architectures": ["CamembertModel"], "attention_probs_dropout_prob": 0.1, "bos_token_id": 5,

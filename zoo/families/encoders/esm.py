@@ -8,7 +8,16 @@ from __future__ import annotations
 
 from zoo.families.common import fields as f
 from zoo.families.common.blocks import multi_head
-from zoo.families.common.encoders import FIXED, NORM, RENAMED, ROBERTA_HEADS, UNUSED, classification, masked, pooler
+from zoo.families.common.encoders import (
+    FIXED,
+    NORM,
+    RENAMED,
+    ROBERTA_HEADS,
+    UNUSED,
+    classification,
+    masked,
+    pooler,
+)
 from zoo.families.common.family import Family
 from zoo.families.common.heads import token_classes
 from zoo.families.common.layers import Layers
@@ -43,7 +52,11 @@ _BODY = {
             "kind": "pre_norm",
             "norm": NORM,
             "attention": multi_head(12, dropout=f.Float("attention_probs_dropout_prob", default=0.1)),
-            "feed_forward": {"kind": "mlp", "hidden": f.Int("intermediate_size", default=3072), "activation": "gelu"},
+            "feed_forward": {
+                "kind": "mlp",
+                "hidden": f.Int("intermediate_size", default=3072),
+                "activation": "gelu",
+            },
             "dropout": _DROPOUT,
         },
     ),
@@ -65,7 +78,9 @@ _TENSORS = Tensors(
         same("embeddings.word_embeddings.weight", "embedding.token.weight"),
         same("embeddings.position_embeddings.weight", "embedding.position.table.weight"),
         *affine("embeddings.layer_norm", "embedding.norm"),
-        same("rotary_embeddings.inv_freq", "encoder.position.stored", also=tuple(map(_OF_LAYERS.format, "0*"))),
+        same(
+            "rotary_embeddings.inv_freq", "encoder.position.stored", also=tuple(map(_OF_LAYERS.format, "0*"))
+        ),
         *modules(_LAYER, "encoder.layer.{layer}.", "encoder.blocks.{layer}."),
         *affine("encoder.emb_layer_norm_after", "encoder.final_norm"),
     ),
@@ -99,7 +114,10 @@ FAMILIES = (
         fixed={
             "is_decoder": FIXED["is_decoder"],
             "add_cross_attention": FIXED["add_cross_attention"],
-            "is_folding_model": (False, "the folding trunk and the structure module of ESMFold are not supported"),
+            "is_folding_model": (
+                False,
+                "the folding trunk and the structure module of ESMFold are not supported",
+            ),
         },
         # the reference always uses GELU, and leaves out the embedding's dropout
         ignored=("hidden_act", "classifier_dropout", "rope_theta", "esmfold_config", "vocab_list"),
