@@ -107,7 +107,6 @@ class Tokens(Embedding):
         x = self.dropout(self.norm(self.position.embed(x, positions)))
         return x if self.projects_first else self.projection(x)  # B T D
 
-
     def _unmasked(self, input_ids: Tensor, mask: Tensor | None) -> Tensor:
         """0 for mask tokens, and (1 - rate) / (share of other tokens) for others: input_ids and the caller's mask, B T -> B T, float32.
 

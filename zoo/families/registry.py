@@ -66,6 +66,7 @@ MODULES = {
     "qwen3_5_text": "hybrids.qwen3_next",
     "qwen3_5_moe_text": "hybrids.qwen3_next",
     "seed_oss": "decoders.seed_oss",
+    "siglip_vision_model": "vision.siglip",
     "siglip": "vision.siglip",
     "owlvit": "vision.owlvit",
     "llava": "vision_language.llava",

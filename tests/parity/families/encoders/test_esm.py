@@ -48,7 +48,10 @@ class TestEsm(EncoderTests):
 
     @staticmethod
     def draw(data):
-        heads, kind = data.draw(st.integers(1, 5), "heads"), data.draw(st.sampled_from(["absolute", "rotary"]), "kind")
+        heads, kind = (
+            data.draw(st.integers(1, 5), "heads"),
+            data.draw(st.sampled_from(["absolute", "rotary"]), "kind"),
+        )
         return dict(
             vocab_size=VOCAB, hidden_size=heads * 2 * data.draw(st.integers(2, 6), "pairs"), num_hidden_layers=LAYERS,
             num_attention_heads=heads, intermediate_size=HIDDEN, layer_norm_eps=EPS,
