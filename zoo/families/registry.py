@@ -32,6 +32,7 @@ MODULES = {
     "clip": "vision.clip",
     "distilbert": "encoders.distilbert",
     "deberta-v2": "encoders.deberta",
+    "deberta": "encoders.deberta",
     "electra": "encoders.electra",
     "gpt2": "decoders.gpt2",
     "gpt_neo": "decoders.gpt_neo",

@@ -136,7 +136,7 @@ def test_a_config_of_another_program_is_not_taken_for_bert() -> None:
 
 
 @pytest.mark.parametrize(
-    "model_type", ["deberta", "layoutlm", "longformer", "sam", "mobilebert", "encodec"]
+    "model_type", ["layoutlm", "longformer", "sam", "mobilebert", "encodec"]
 )
 def test_the_missing_part_is_named_and_no_spelling_suggested(model_type: str) -> None:
     with pytest.raises(ConfigError) as caught:
