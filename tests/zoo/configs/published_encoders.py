@@ -34,6 +34,9 @@ ENCODERS: dict[str, dict[str, Any]] = {
     "esm2-8m": {
         **ESM2, "hidden_size": 320, "intermediate_size": 1280, "num_attention_heads": 20, "num_hidden_layers": 6,
     },
+    "esm2-35m": {
+        **ESM2, "hidden_size": 480, "intermediate_size": 1920, "num_attention_heads": 20, "num_hidden_layers": 12,
+    },
     "esm2-650m": {
         **ESM2, "hidden_size": 1280, "intermediate_size": 5120, "num_attention_heads": 20, "num_hidden_layers": 33,
     },
@@ -58,6 +61,13 @@ ENCODERS: dict[str, dict[str, Any]] = {
         "pad_token_id": 1, "position_embedding_type": "rope", "rope_scaling": None, "rope_theta": 160000,
         "torch_dtype": "float32", "transformers_version": "4.39.3", "type_vocab_size": 1, "unpad_inputs": "true",
         "use_memory_efficient_attention": "true", "vocab_size": 250048,
+    },
+    "deberta-large": {
+        "model_type": "deberta", "attention_probs_dropout_prob": 0.1, "hidden_act": "gelu",
+        "hidden_dropout_prob": 0.1, "hidden_size": 1024, "initializer_range": 0.02, "intermediate_size": 4096,
+        "max_position_embeddings": 512, "relative_attention": True, "pos_att_type": "c2p|p2c",
+        "layer_norm_eps": 1e-7, "max_relative_positions": -1, "position_biased_input": False,
+        "num_attention_heads": 16, "num_hidden_layers": 24, "type_vocab_size": 0, "vocab_size": 50265,
     },
     "mdeberta-v3-base": {
         "model_type": "deberta-v2", "attention_probs_dropout_prob": 0.1, "hidden_act": "gelu",
