@@ -42,7 +42,7 @@ class PositionKind(Component):
 
     @property
     def owned_by_layers(self) -> bool:
-        """Whether every layer has its own weights, some of which may be those of the first layer."""
+        """Whether every layer has its own weights.  It may also share weights of the first layer."""
         return False
 
     @property

@@ -95,7 +95,7 @@ _CLASSIFIER, _IN_WHOLE = "SiglipForImageClassification", "vision_model."
 
 
 class _Siglip(DualEncoderFamily):
-    """Two encoders, or that of images with a classifier, whose config holds that of texts all the same."""
+    """Two encoders, or the encoder of images with a classifier; the config holds both encoders in either case."""
 
     def spec(self, config: Config, class_name: str) -> Data:
         if class_name != _CLASSIFIER:
