@@ -229,6 +229,7 @@ def positions(draw: st.DrawFn) -> Data:
         case "disentangled":
             data["buckets"], data["max_distance"] = draw(st.sampled_from([(None, 5), (4, 12), (6, 9)]))
             data["terms"] = draw(st.sampled_from(["both", "content_to_position", "position_to_content"]))
+            data["projections"] = draw(st.sampled_from(["shared", "own"]))
         case "relative_key":
             data["before"], data["after"] = draw(st.sampled_from([(64, 8), (0, 0), (2, 3)]))
         case "relative_bias":
