@@ -6,10 +6,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from specs.base.base import Fault, OmitDefault, RuleContext, Spec, Width
+from specs.base import registry
+from specs.base.base import Component, Fault, OmitDefault, RuleContext, Slot, Spec, Width, custom_error
 from specs.base.descriptions import ValueDescriptions
 from specs.base.roles import Role
-from specs.base.suggest import suggestion
+from specs.base.suggest import boolean_remedy, suggestion
 from specs.kinds.altup import AltUp
 from specs.kinds.block import Block, BlockParts
 from specs.kinds.embedding import Embedding
@@ -108,6 +109,24 @@ def _has(entry: Any, key: str) -> bool:
     return key in entry if isinstance(entry, dict) else hasattr(entry, key)
 
 
+class _NormOrFlag(Slot):
+    """A norm, or a boolean for the norm of the blocks."""
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
+        return {"anyOf": [{"type": "boolean"}, super().__get_pydantic_json_schema__(schema, handler)]}
+
+    def validate(self, value: Any) -> Any:
+        if isinstance(value, bool):
+            return value
+        if not isinstance(value, dict | Component):
+            rule = f"must be true, false, or a mapping with a `kind` of {self.name}"
+            raise custom_error(rule, boolean_remedy(value) or self._example(value, registry.kinds(self.name)))
+        return super().validate(value)
+
+
+FinalNorm = Annotated[Component | bool, _NormOrFlag("norm")]
+
+
 class Stack(Spec):
     """The layers of an encoder or a decoder."""
 
@@ -120,9 +139,9 @@ class Stack(Spec):
     """Block of every layer without `use`."""
     blocks: dict[str, Block] = {}
     """Variants of `block` by name, for `use` in layers. Each states only its changes to `block`."""
-    final_norm: bool | None = None
-    """Whether one more norm, like the last block's, ends the stack. Default: true where blocks leave their output
-    unnormalised, so not after `post_norm`."""
+    final_norm: FinalNorm | None = None
+    """Whether one more norm, like the last block's, ends the stack, or that norm where it is another (ESM-C). Default: true where
+    blocks leave their output unnormalised, so not after `post_norm`."""
     weighted_layer_sum: Annotated[bool, OmitDefault()] = False
     """Whether the output is a sum with trained weights of the input of the first layer and the outputs of all layers, the last
     after the final norm (classifiers of speech: SUPERB)."""
@@ -240,11 +259,21 @@ class Stack(Spec):
         return kinds
 
     @property
+    def end_norm(self) -> Component | None:
+        """The norm that follows the last block, if one does."""
+        if isinstance(self.final_norm, Component):
+            return self.final_norm
+        last = self.layer_blocks()[-1]
+        return (
+            last.norm
+            if self.final_norm or (self.final_norm is None and not last.output_is_normalised)
+            else None
+        )
+
+    @property
     def ends_with_norm(self) -> bool:
         """Whether a norm follows the last block."""
-        if self.final_norm is not None:
-            return self.final_norm
-        return not self.layer_blocks()[-1].output_is_normalised
+        return self.end_norm is not None
 
     def _uses(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
         if isinstance(self.layers, int):
@@ -275,6 +304,8 @@ class Stack(Spec):
         yield from (fault.under("block") for fault in self.block.faults(context))
         for name, block in self.blocks.items():
             yield from (fault.under("blocks", name) for fault in block.faults(context))
+        if isinstance(self.final_norm, Component):
+            yield from (fault.under("final_norm") for fault in self.final_norm.faults(context))
         if self.altup is not None:
             yield from (fault.under("altup") for fault in self.altup.faults(context))
         yield from self._source_faults(context)

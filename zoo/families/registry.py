@@ -181,6 +181,7 @@ MODULES = {
     "ernie": "encoders.bert",
     "megatron-bert": "encoders.megatron_bert",
     "esm": "encoders.esm",
+    "esmc": "encoders.esmc",
     "plbart": "seq2seq.bart",
     "blenderbot": "seq2seq.bart",
     "marian": "seq2seq.marian",
