@@ -312,7 +312,7 @@ def stacks(draw: st.DrawFn, *, cross: bool, decoding: bool, latent: bool) -> Dat
             data["blocks"]["later"] = with_first_values(data["blocks"]["other"])
             patterns = [[{"use": "other"}, {"repeat": 1}, {"use": "later", "repeat": 2}]]
         data["layers"] = draw(st.sampled_from(patterns))
-    data["final_norm"] = draw(st.sampled_from([None, True, False]))
+    data["final_norm"] = draw(st.sampled_from([None, True, False]) | norms(or_none=False))
     data["weighted_layer_sum"] = draw(st.sampled_from([False, False, False, True]))
     if not decoding:
         data["causal"] = draw(st.sampled_from([None, None, True]))
