@@ -5,9 +5,12 @@ from __future__ import annotations
 import torch
 import transformers as hf
 from hypothesis import strategies as st
+from safetensors.torch import save_file
 
 from tests.parity.families.draws import FLAG, HIDDEN, LAYERS, VOCAB
 from tests.parity.families.encoder_tests import EPS, EncoderTests
+from tests.parity.reference import assert_close, build, load
+from zoo.configs.importing import import_spec
 
 
 def prepare(reference: hf.PreTrainedModel, seed: int) -> None:
@@ -15,6 +18,28 @@ def prepare(reference: hf.PreTrainedModel, seed: int) -> None:
     for module in reference.modules():
         if isinstance(getattr(module, "inv_freq", None), torch.Tensor):
             module.inv_freq.copy_(module.inv_freq.half())
+
+
+def test_names_of_earlier_releases(tmp_path):
+    """Each layer held the frequencies, and they count, rounded as they are."""
+    reference = build(hf.EsmForMaskedLM, TestEsm.configured("ESM-2", rope_theta=10000.0), 1)
+    prepare(reference, 1)
+    reference.save_pretrained(tmp_path)
+    tensors = {
+        name: tensor
+        for name, tensor in reference.state_dict().items()
+        if not name.startswith("esm.rotary") and name != "lm_head.decoder.weight"
+    }
+    layers = [f"esm.encoder.layer.{layer}.attention.self.rotary_embeddings.inv_freq" for layer in range(3)]
+    frequencies = reference.esm.rotary_embeddings.inv_freq
+    tensors |= {name: frequencies.clone() for name in layers}
+    tensors["esm.embeddings.position_ids"] = torch.arange(23)[None]
+    tensors["esm.embeddings.position_embeddings.weight"] = torch.zeros(23, 36)
+    save_file(tensors, tmp_path / "model.safetensors")
+    ours, ids = load(import_spec(tmp_path), tmp_path), torch.tensor([[0, 5, 4, 9, 20, 2, 7, 8, 11, 12, 3]])
+    assert torch.equal(ours.encoder.position.stored, frequencies)
+    with torch.no_grad():
+        assert_close(ours(ids).logits, reference(ids).logits)
 
 
 class TestEsm(EncoderTests):
