@@ -185,7 +185,7 @@ class TokenDropout(Spec):
 
     token: Annotated[int, Field(ge=0)]
     """Id of the mask token, below `vocab_size`."""
-    rate: Dropout = 0.12
+    rate: Annotated[float, Field(ge=0, lt=1)] = 0.12
     """Share of mask tokens in training: vectors are multiplied by (1 - rate) / (1 - the input's share)."""
 
 

@@ -71,6 +71,12 @@ class TestEsm(EncoderTests):
         ("architectures", ["EsmForProteinFolding"], "the structure module of ESMFold"),
     )
 
+    no_field = (
+        ("embedding.token_dropout.rate=0.2", "embedding.token_dropout.rate: 0.2"),
+        ("position.frequencies=computed", "position.frequencies"),
+    )
+    preset = "esm2-8m"
+
     @staticmethod
     def draw(data):
         heads, kind = (
