@@ -6,8 +6,11 @@ rounded to float16, as they were trained with, and the reference reads them.
 
 from __future__ import annotations
 
+from typing import Any
+
 from zoo.families.common import fields as f
 from zoo.families.common.blocks import multi_head
+from zoo.families.common.config import REQUIRED, Config
 from zoo.families.common.encoders import (
     FIXED,
     NORM,
@@ -23,8 +26,23 @@ from zoo.families.common.heads import token_classes
 from zoo.families.common.layers import Layers
 from zoo.families.common.tensors import Tensors, affine, modules, projections, same
 
+
+class _Rotary(f.Choice):
+    """Whether positions are rotary, or learned; a stated null is neither."""
+
+    def __init__(self) -> None:
+        super().__init__("position_embedding_type", {"absolute": False, "rotary": True}, "absolute")
+
+    def read(self, config: Config) -> Any:
+        if config.null(self.name):
+            config.refuse(
+                self.name, 'must be "absolute" or "rotary": the reference has no positions with null'
+            )
+        return super().read(config)
+
+
 _DROPOUT = f.Float("hidden_dropout_prob", default=0.1)
-_ROTARY = f.Choice("position_embedding_type", {"absolute": False, "rotary": True}, "absolute")
+_ROTARY = _Rotary()
 _OFFSET = f.after_padding()
 _BODY = {
     "architecture": "encoder",
@@ -42,7 +60,8 @@ _BODY = {
     ),
     "embedding": {
         "token_dropout": f.When(
-            f.Bool("token_dropout", default=False), {"token": f.Int("mask_token_id"), "rate": 0.12}
+            f.Bool("token_dropout", default=False),
+            {"token": f.Int("mask_token_id", default=REQUIRED), "rate": 0.12},
         ),
         "norm": f.When(f.Bool("emb_layer_norm_before", default=False), NORM),
     },

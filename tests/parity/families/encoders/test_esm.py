@@ -65,6 +65,8 @@ class TestEsm(EncoderTests):
     prepare = staticmethod(prepare)
     refusals = (
         ("position_embedding_type", "relative_key", "is not supported"),
+        ("position_embedding_type", None, "the reference has no positions with null"),
+        ("mask_token_id", None, "is required"),
         ({"mask_token_id": 21}, "embedding.token_dropout.token: must be below vocab_size, which is 21"),
         ("is_decoder", True, "must be false"),
         ("is_folding_model", True, "the structure module of ESMFold"),
