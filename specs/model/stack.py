@@ -6,16 +6,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from specs.base import registry
-from specs.base.base import Component, Fault, OmitDefault, RuleContext, Slot, Spec, Width, custom_error
+from specs.base.base import Component, Fault, OmitDefault, RuleContext, Spec, Width
 from specs.base.descriptions import ValueDescriptions
 from specs.base.roles import Role
-from specs.base.suggest import boolean_remedy, suggestion
+from specs.base.suggest import suggestion
 from specs.kinds.altup import AltUp
 from specs.kinds.block import Block, BlockParts
 from specs.kinds.embedding import Embedding
 from specs.kinds.head import Head
 from specs.kinds.mixer import MixerKind
+from specs.kinds.norm import FinalNorm
 from specs.kinds.position import Position, PositionKind
 
 MAX_LAYERS = 10_000
@@ -107,24 +107,6 @@ LayerEntries = Annotated[tuple[LayerEntry, ...], Field(strict=False, min_length=
 
 def _has(entry: Any, key: str) -> bool:
     return key in entry if isinstance(entry, dict) else hasattr(entry, key)
-
-
-class _NormOrFlag(Slot):
-    """A norm, or a boolean for the norm of the blocks."""
-
-    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
-        return {"anyOf": [{"type": "boolean"}, super().__get_pydantic_json_schema__(schema, handler)]}
-
-    def validate(self, value: Any) -> Any:
-        if isinstance(value, bool):
-            return value
-        if not isinstance(value, dict | Component):
-            rule = f"must be true, false, or a mapping with a `kind` of {self.name}"
-            raise custom_error(rule, boolean_remedy(value) or self._example(value, registry.kinds(self.name)))
-        return super().validate(value)
-
-
-FinalNorm = Annotated[Component | bool, _NormOrFlag("norm")]
 
 
 class Stack(Spec):

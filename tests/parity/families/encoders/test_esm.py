@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 import transformers as hf
 from hypothesis import strategies as st
@@ -31,12 +33,13 @@ def test_names_of_earlier_releases(tmp_path):
         if not name.startswith("esm.rotary") and name != "lm_head.decoder.weight"
     }
     layers = [f"esm.encoder.layer.{layer}.attention.self.rotary_embeddings.inv_freq" for layer in range(3)]
-    frequencies = reference.esm.rotary_embeddings.inv_freq
+    frequencies: Any = reference.esm.rotary_embeddings.inv_freq
     tensors |= {name: frequencies.clone() for name in layers}
     tensors["esm.embeddings.position_ids"] = torch.arange(23)[None]
     tensors["esm.embeddings.position_embeddings.weight"] = torch.zeros(23, 36)
     save_file(tensors, tmp_path / "model.safetensors")
-    ours, ids = load(import_spec(tmp_path), tmp_path), torch.tensor([[0, 5, 4, 9, 20, 2, 7, 8, 11, 12, 3]])
+    ours: Any = load(import_spec(tmp_path), tmp_path)
+    ids = torch.tensor([[0, 5, 4, 9, 20, 2, 7, 8, 11, 12, 3]])
     assert torch.equal(ours.encoder.position.stored, frequencies)
     with torch.no_grad():
         assert_close(ours(ids).logits, reference(ids).logits)
