@@ -229,6 +229,7 @@ def positions(draw: st.DrawFn) -> Data:
         case "disentangled":
             data["buckets"], data["max_distance"] = draw(st.sampled_from([(None, 5), (4, 12), (6, 9)]))
             data["terms"] = draw(st.sampled_from(["both", "content_to_position", "position_to_content"]))
+            data["projections"] = draw(st.sampled_from(["shared", "own"]))
         case "relative_key":
             data["before"], data["after"] = draw(st.sampled_from([(64, 8), (0, 0), (2, 3)]))
         case "relative_bias":
@@ -311,7 +312,7 @@ def stacks(draw: st.DrawFn, *, cross: bool, decoding: bool, latent: bool) -> Dat
             data["blocks"]["later"] = with_first_values(data["blocks"]["other"])
             patterns = [[{"use": "other"}, {"repeat": 1}, {"use": "later", "repeat": 2}]]
         data["layers"] = draw(st.sampled_from(patterns))
-    data["final_norm"] = draw(st.sampled_from([None, True, False]))
+    data["final_norm"] = draw(st.sampled_from([None, True, False]) | norms(or_none=False))
     data["weighted_layer_sum"] = draw(st.sampled_from([False, False, False, True]))
     if not decoding:
         data["causal"] = draw(st.sampled_from([None, None, True]))

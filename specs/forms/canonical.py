@@ -89,7 +89,7 @@ def _stack(stack: Stack, model: Model, *, cross: bool) -> dict[str, Any]:
         **stack.model_dump(mode="json", exclude=_BY_STACK | _BY_LAYER),
         "embedding": embedding_in_full(embedding, model.width_of(stack)),
         "context_length": model.context_length_of(stack) if bounded else None,
-        "final_norm": full(blocks[-1].norm) if stack.ends_with_norm else None,
+        "final_norm": None if stack.end_norm is None else full(stack.end_norm),
         "weighted_layer_sum": stack.weighted_layer_sum or None,
         "position": full(position) if position.embedded else None,
         "layers": [

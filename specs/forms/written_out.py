@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from specs.base.base import RuleContext
+from specs.base.base import Component, RuleContext
 from specs.forms.canonical import acting_position, embedding_in_full
 from specs.forms.full import full
 from specs.kinds.attention import MultiHeadShape
@@ -50,7 +50,9 @@ def _stack(name: StackName, model: Model) -> dict[str, Any]:
         "layers": list(_runs(stack)),
         "block": block(None),
         "blocks": {block_name: block(block_name) for block_name in stack.blocks},
-        "final_norm": stack.ends_with_norm,
+        "final_norm": full(stack.final_norm)
+        if isinstance(stack.final_norm, Component)
+        else stack.ends_with_norm,
         "weighted_layer_sum": stack.weighted_layer_sum,
         "altup": None if stack.altup is None else full(stack.altup),
         "head": full(stack.head),

@@ -19,7 +19,7 @@ class Disentangled(PositionKind):
     """A trained vector per distance bucket, shared by the layers of a stack; scores add its products with queries and keys
     (DeBERTa: He et al., 2020).
 
-    Each layer projects the vectors with its own query and key projections.
+    Each layer projects the vectors.
     """
 
     kind: Literal["disentangled"] = "disentangled"
@@ -41,10 +41,29 @@ class Disentangled(PositionKind):
         OmitDefault(),
     ] = "both"
     """Products of a distance that scores add to the product of query and key: one or both."""
+    projections: Annotated[
+        Literal["shared", "own"],
+        ValueDescriptions(
+            {
+                "shared": "The query and key projections of the layer (DeBERTa-v2 and v3).",
+                "own": "Matrices of their own in each layer: one with a bias to queries, one without to keys (DeBERTa).",
+            }
+        ),
+        OmitDefault(),
+    ] = "shared"
+    """Projections of the vectors."""
     norm: Norm | None = None
     """Norm of the vectors (DeBERTa-v3). Default: none."""
     dropout: Dropout = 0.0
     """Dropout probability on the vectors during training, drawn for each layer."""
+
+    @property
+    def owned_by_layers(self) -> bool:
+        return self.projections == "own"
+
+    @property
+    def read_outside_layers(self) -> bool:
+        return self.owned_by_layers
 
     @property
     def per_side(self) -> int:

@@ -9,6 +9,7 @@ from specs.base.base import (
     Component,
     Dropout,
     Fault,
+    OmitDefault,
     PositiveFloat,
     Slot,
     Spec,
@@ -181,6 +182,15 @@ class Projection(Spec):
     """Place of the projection in the embedding."""
 
 
+class TokenDropout(Spec):
+    """Mask tokens as vectors of zeros, and the other vectors larger the more tokens are masked (ESM-2)."""
+
+    token: Annotated[int, Field(ge=0)]
+    """Id of the mask token, below `vocab_size`."""
+    rate: Annotated[float, Field(ge=0, lt=1)] = 0.12
+    """Share of mask tokens in training: vectors are multiplied by (1 - rate) / (1 - the input's share)."""
+
+
 @register("embedding", default=True)
 class Tokens(EmbeddingKind):
     """Token ids: token * scale + token type + position, then norm, then projection."""
@@ -195,6 +205,8 @@ class Tokens(EmbeddingKind):
     """Projection from `width` to `d_model`. Default: one with a bias if the two differ, otherwise none."""
     scale: PositiveFloat | Literal["sqrt_d_model"] | None = None
     """Factor on the token vectors: a number, or `sqrt_d_model` (the original Transformer, Gemma). Default: 1."""
+    token_dropout: Annotated[TokenDropout | None, OmitDefault()] = None
+    """Scale that depends on the share of mask tokens among the real ones, in an encoder. Default: none."""
     norm: Norm | None = None
     """Norm of the sum of token, token type and position vectors (BERT). Default: none."""
     dropout: Dropout = 0.0
@@ -217,6 +229,8 @@ class Tokens(EmbeddingKind):
     def steps(self, context: PartContext) -> Iterator[Step | PositionStep]:
         yield Step("Token embedding", "token", (SIZES,))
         yield from scale_steps(self.scale, context.width)
+        if self.token_dropout is not None:
+            yield Step(f"{TIMES} {1 - self.token_dropout.rate:g} / unmasked share", role="other")
         projects = self.projection is not None or self.table_width(context.width) != context.width
         projection = [Step("Projection", "projection", (WIDTHS,))] if projects else []
         first = self.projection is not None and self.projection.place == "first"

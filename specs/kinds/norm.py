@@ -1,15 +1,36 @@
 """Normalisations."""
 
 from collections.abc import Iterable, Iterator
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from specs.base.base import Component, Fault, OmitDefault, PositiveFloat, RuleContext, Slot
+from specs.base import registry
+from specs.base.base import Component, Fault, OmitDefault, PositiveFloat, RuleContext, Slot, custom_error
 from specs.base.registry import register
+from specs.base.suggest import boolean_remedy
 from specs.base.words import PartContext, Step, only_signs
 
 Norm = Annotated[Component, Slot("norm")]
+
+
+class _NormOrFlag(Slot):
+    """A norm, or a boolean for the norm of the blocks."""
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
+        return {"anyOf": [{"type": "boolean"}, super().__get_pydantic_json_schema__(schema, handler)]}
+
+    def validate(self, value: Any) -> Any:
+        if isinstance(value, bool):
+            return value
+        if not isinstance(value, dict | Component):
+            rule = f"must be true, false, or a mapping with a `kind` of {self.name}"
+            raise custom_error(rule, boolean_remedy(value) or self._example(value, registry.kinds(self.name)))
+        return super().validate(value)
+
+
+FinalNorm = Annotated[Component | bool, _NormOrFlag("norm")]
+"""The norm that ends a stack, or whether the blocks' does."""
 
 
 class StatisticsNorm(Component):

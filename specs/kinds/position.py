@@ -30,21 +30,24 @@ class PositionKind(Component):
     """Interface of all kinds of position.
 
     ``embedded`` says that it is added to the embedding instead of acting inside attention, ``needs_equal_heads`` that all layers
-    must have the same number of heads, ``of_patches`` that it follows from the row and column of a patch, ``needs_whole_image``
-    that it acts on all patches of an image at once, and ``read_outside_layers`` that the stack reads the weights that each layer
-    holds.  ``about`` is its sentence on pages where it has no figures.
+    must have the same number of heads, ``of_patches`` that it follows from the row and column of a patch, and ``needs_whole_image``
+    that it acts on all patches of an image at once.  ``about`` is its sentence on pages where it has no figures.
     """
 
     embedded: ClassVar[bool] = False
     needs_equal_heads: ClassVar[bool] = False
     of_patches: ClassVar[bool] = False
     needs_whole_image: ClassVar[bool] = False
-    read_outside_layers: ClassVar[bool] = False
     about: ClassVar[str] = "No visualization for this kind."
 
     @property
     def owned_by_layers(self) -> bool:
-        """Whether every layer has its own weights."""
+        """Whether every layer has its own weights.  It may also share weights of the first layer."""
+        return False
+
+    @property
+    def read_outside_layers(self) -> bool:
+        """Whether the stack reads weights that layers hold."""
         return False
 
     @property

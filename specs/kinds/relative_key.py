@@ -1,7 +1,7 @@
 """The position of Shaw et al.: vectors of distances in every layer, compared with queries."""
 
 from collections.abc import Iterable
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -20,7 +20,6 @@ class RelativeKey(PositionKind):
     query (Shaw et al., 2018; wav2vec2-BERT)."""
 
     kind: Literal["relative_key"] = "relative_key"
-    read_outside_layers: ClassVar[bool] = True
     before: Reach = 64
     """Distance to keys before the query from which all share a vector."""
     after: Reach = 8
@@ -28,6 +27,10 @@ class RelativeKey(PositionKind):
 
     @property
     def owned_by_layers(self) -> bool:
+        return True
+
+    @property
+    def read_outside_layers(self) -> bool:
         return True
 
     @property

@@ -45,6 +45,17 @@ class Rope(PositionKind):
         OmitDefault(),
     ] = "queries_and_keys"
     """Vectors that are rotated."""
+    frequencies: Annotated[
+        Literal["computed", "stored"],
+        ValueDescriptions(
+            {
+                "computed": "From `theta`, in float32.",
+                "stored": "A tensor of the checkpoint, which may hold them rounded; from `theta` where it has none (ESM-2).",
+            }
+        ),
+        OmitDefault(),
+    ] = "computed"
+    """Source of the frequencies."""
     scaling: RopeScaling | None = None
     """Rescaling of the frequencies for contexts longer than those trained on. Default: none."""
     query_scaling: QueryScaling | None = None
@@ -71,7 +82,8 @@ class Rope(PositionKind):
         scaling = [] if self.scaling is None else [self.scaling.brief]
         axes = [] if self.sections is None else ["frames, rows and columns"]
         turned = ["of the input"] if self.rotates == "input" else []
-        return [f"θ {number_text(self.theta)}", *part, *scaling, *axes, *turned]
+        stored = ["stored frequencies"] if self.frequencies == "stored" else []
+        return [f"θ {number_text(self.theta)}", *part, *scaling, *axes, *turned, *stored]
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         if self.dimensions is not None and self.dimensions % 2:
@@ -80,6 +92,13 @@ class Rope(PositionKind):
                 "must be even: dimensions rotate in pairs",
                 self.dimensions,
                 f"Use {self.dimensions - 1} or {self.dimensions + 1}.",
+            )
+        if self.frequencies == "stored" and (self.scaling is not None or self.sections is not None):
+            yield Fault(
+                ("frequencies",),
+                "must be computed with scaling or sections",
+                self.frequencies,
+                "Use computed, or remove scaling and sections.",
             )
         if self.scaling is not None:
             yield from self.scaling.theta_faults(self.theta)

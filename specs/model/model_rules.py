@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from specs.base.base import Fault
 from specs.base.errors import MISSING
-from specs.kinds.embedding import Tokens
+from specs.kinds.embedding import TokenDropout, Tokens
 from specs.model.image_rules import meeting_faults
 from specs.model.stack import STACKS, STACKS_OF, Stack, StackName
 
@@ -88,6 +88,9 @@ def embedding_faults(model: Model) -> Iterable[Fault]:
                 embedding.kind,
                 "Set architecture: encoder, or use spectrogram or filtered_waveform.",
             )
+        if isinstance(embedding, Tokens) and embedding.token_dropout is not None:
+            faults = _token_dropout_faults(model, embedding.token_dropout)
+            yield from (fault.under(*path, "token_dropout") for fault in faults)
         yield from _length_faults(model, name, stack)
         if embedding.packed and (name, model.architecture) != (
             "image",
@@ -111,6 +114,24 @@ def embedding_faults(model: Model) -> Iterable[Fault]:
             "must equal that of the encoder's embedding, because the two share a token table",
             model.embedding_width,
             f"Use {next(iter(tables - {model.embedding_width}))}.",
+        )
+
+
+def _token_dropout_faults(model: Model, dropout: TokenDropout) -> Iterable[Fault]:
+    """The violated rules of a scale by the share of mask tokens."""
+    if model.architecture != "encoder" or model.is_causal("encoder"):
+        yield Fault(
+            (),
+            "requires an encoder that is not causal, because it counts the mask tokens of the whole input",
+            dropout.token,
+            "Remove it.",
+        )
+    if model.vocab_size is not None and dropout.token >= model.vocab_size:
+        yield Fault(
+            ("token",),
+            f"must be below vocab_size, which is {model.vocab_size}",
+            dropout.token,
+            f"Use 0 to {model.vocab_size - 1}.",
         )
 
 

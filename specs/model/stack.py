@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from specs.base.base import Fault, OmitDefault, RuleContext, Spec, Width
+from specs.base.base import Component, Fault, OmitDefault, RuleContext, Spec, Width
 from specs.base.descriptions import ValueDescriptions
 from specs.base.roles import Role
 from specs.base.suggest import suggestion
@@ -15,6 +15,7 @@ from specs.kinds.block import Block, BlockParts
 from specs.kinds.embedding import Embedding
 from specs.kinds.head import Head
 from specs.kinds.mixer import MixerKind
+from specs.kinds.norm import FinalNorm
 from specs.kinds.position import Position, PositionKind
 
 MAX_LAYERS = 10_000
@@ -120,9 +121,9 @@ class Stack(Spec):
     """Block of every layer without `use`."""
     blocks: dict[str, Block] = {}
     """Variants of `block` by name, for `use` in layers. Each states only its changes to `block`."""
-    final_norm: bool | None = None
-    """Whether one more norm, like the last block's, ends the stack. Default: true where blocks leave their output
-    unnormalised, so not after `post_norm`."""
+    final_norm: FinalNorm | None = None
+    """Whether one more norm, like the last block's, ends the stack, or that norm where it is another (ESM-C). Default: true where
+    blocks leave their output unnormalised, so not after `post_norm`."""
     weighted_layer_sum: Annotated[bool, OmitDefault()] = False
     """Whether the output is a sum with trained weights of the input of the first layer and the outputs of all layers, the last
     after the final norm (classifiers of speech: SUPERB)."""
@@ -240,11 +241,21 @@ class Stack(Spec):
         return kinds
 
     @property
+    def end_norm(self) -> Component | None:
+        """The norm that follows the last block, if one does."""
+        if isinstance(self.final_norm, Component):
+            return self.final_norm
+        last = self.layer_blocks()[-1]
+        return (
+            last.norm
+            if self.final_norm or (self.final_norm is None and not last.output_is_normalised)
+            else None
+        )
+
+    @property
     def ends_with_norm(self) -> bool:
         """Whether a norm follows the last block."""
-        if self.final_norm is not None:
-            return self.final_norm
-        return not self.layer_blocks()[-1].output_is_normalised
+        return self.end_norm is not None
 
     def _uses(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
         if isinstance(self.layers, int):
@@ -275,6 +286,8 @@ class Stack(Spec):
         yield from (fault.under("block") for fault in self.block.faults(context))
         for name, block in self.blocks.items():
             yield from (fault.under("blocks", name) for fault in block.faults(context))
+        if isinstance(self.final_norm, Component):
+            yield from (fault.under("final_norm") for fault in self.final_norm.faults(context))
         if self.altup is not None:
             yield from (fault.under("altup") for fault in self.altup.faults(context))
         yield from self._source_faults(context)

@@ -162,6 +162,9 @@ MODELS: dict[str, Model] = {
     "short-convolution": mixer("short_convolution"),
     "rwkv7": rwkv(),
     "relative-key": decoder(LAYER_NORM, position={"kind": "relative_key", "before": 3, "after": 3}),
+    "distances": decoder(
+        LAYER_NORM, position={"kind": "disentangled", "max_distance": 3, "projections": "own"}
+    ),
     "relative-sinusoidal": decoder(LAYER_NORM, position={"kind": "relative_sinusoidal"}),
     "relative-bias-by-layer": decoder(LAYER_NORM, position={"kind": "relative_bias", "per_layer": True}),
     "rotated-input": decoder(LAYER_NORM, position={"kind": "rope", "rotates": "input"}),

@@ -13,7 +13,7 @@ from tests.parallel.steps import MESHES, compare_all
 ISSUED = ("encoder", "decoder", "encoder-decoder", "tied", "grouped-query", "mixture", "hybrid")
 """One model of each architecture and kind, compared in float32."""
 
-OTHERS = tuple(name for name in MODELS if name not in (*ISSUED, "relative-key"))
+OTHERS = tuple(name for name in MODELS if name not in (*ISSUED, "relative-key", "distances"))
 """The other components, compared in float64, as some amplify rounding."""
 
 
@@ -37,6 +37,7 @@ def test_every_component_is_cut_without_a_difference(way: str) -> None:
 
 @pytest.mark.slow
 def test_vectors_of_distances_are_cut_by_tensor_parallelism_alone() -> None:
-    on_processes(2, compare_all, ("relative-key",), "tp", torch.float64, 1e-10)
-    with pytest.raises(ProcessRaisedException, match="FSDP cannot cut relative_key"):
-        on_processes(2, compare_all, ("relative-key",), "dp", torch.float64, 1e-10)
+    on_processes(2, compare_all, ("relative-key", "distances"), "tp", torch.float64, 1e-10)
+    for name, kind in (("relative-key", "relative_key"), ("distances", "disentangled")):
+        with pytest.raises(ProcessRaisedException, match=f"FSDP cannot cut {kind}"):
+            on_processes(2, compare_all, (name,), "dp", torch.float64, 1e-10)

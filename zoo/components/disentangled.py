@@ -11,10 +11,12 @@ from torch import Tensor, nn
 
 import specs.kinds.disentangled as spec
 from zoo import functional
-from zoo.components.attention import KEY_BIASES
+from zoo.components.attention import KEY_BIASES, split_heads
 from zoo.components.compared_position import ComparedPosition, Distances, ProjectsVectors, head_products
-from zoo.components.linear import EmbeddingTable
-from zoo.context import BuildContext
+from zoo.components.linear import EmbeddingTable, Linear
+from zoo.components.position import Position
+from zoo.context import PositionContext
+from zoo.core.sharding import COLUMNS, Sharding
 from zoo.registry import build_component, builds
 
 
@@ -36,9 +38,9 @@ def deberta_rows(buckets: int, max_distance: int) -> tuple[int, ...]:
 
 @builds(spec.Disentangled)
 class Disentangled(ComparedPosition):
-    """A trained vector per distance bucket, 2R in all, the keys furthest ahead first."""
+    """A trained vector per distance bucket, 2R in all, the keys furthest ahead first, and perhaps projections of them, H K each."""
 
-    def __init__(self, spec: spec.Disentangled, context: BuildContext) -> None:
+    def __init__(self, spec: spec.Disentangled, context: PositionContext) -> None:
         super().__init__(spec, context)
         self.per_side, self.max_distance = spec.per_side, spec.max_distance
         self.rows = None if spec.buckets is None else deberta_rows(spec.buckets, spec.max_distance)
@@ -47,6 +49,26 @@ class Disentangled(ComparedPosition):
         self.table = EmbeddingTable(2 * self.per_side, context.d_model)
         self.norm = nn.Identity() if spec.norm is None else build_component(spec.norm, context)
         self.dropout = nn.Dropout(spec.dropout)
+        self.query: Linear | None = None
+        self.key: Linear | None = None
+        if spec.projections == "shared":
+            return
+        assert context.heads is not None
+        assert context.head_width is not None
+        self.heads, self.width = context.heads, context.head_width
+        if self.to_content:
+            self.query = Linear(context.d_model, self.heads * self.width, bias=True)
+        if self.to_position:
+            self.key = Linear(context.d_model, self.heads * self.width, bias=False)
+
+    def share(self, first: Position) -> None:
+        assert isinstance(first, Disentangled)
+        self.name, self.table, self.norm = first.name, first.table, first.norm
+
+    def sharding(self) -> Sharding:
+        """By heads, where the vectors have projections of their own."""
+        own = self.query is not None or self.key is not None
+        return Sharding({"query": COLUMNS, "key": COLUMNS}, {"heads": self.heads} if own else {})
 
     def without_gradient(self) -> dict[str, str]:
         """The bias of a norm of distances that stand for keys alone."""
@@ -69,9 +91,15 @@ class Disentangled(ComparedPosition):
         rows = distances.rows[:, None].expand(query.shape[0], query.shape[1], -1, -1)  # B H T S
         terms = []
         if self.to_position:
-            products = head_products(query, attention.scale * attention.keys(vectors))  # B H T 2R
+            keys = attention.keys(vectors) if self.key is None else split_heads(self.key(vectors), self.width)
+            products = head_products(query, attention.scale * keys)  # B H T 2R
             terms.append(products.gather(-1, rows))
         if self.to_content:
-            products = head_products(attention.scale * attention.queries(vectors), key)  # B H 2R S
+            queries = (
+                attention.queries(vectors)
+                if self.query is None
+                else split_heads(self.query(vectors), self.width)
+            )
+            products = head_products(attention.scale * queries, key)  # B H 2R S
             terms.append(products.gather(2, rows))
         return terms[0] if len(terms) == 1 else terms[0] + terms[1]

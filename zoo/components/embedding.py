@@ -52,7 +52,7 @@ class Embedding(nn.Module):
 
 @builds(spec.Tokens)
 class Tokens(Embedding):
-    """projection(norm(token * scale + token type + position)), each part optional.
+    """projection(norm(token * scale + token type + position)), each part optional; token dropout is a further factor of token.
 
     The token table may be shared with another embedding: ``context.token``.
     """
@@ -66,6 +66,7 @@ class Tokens(Embedding):
         self.token = context.token or EmbeddingTable(context.vocab_size, width)  # type: ignore[assignment]
         self.token_type = EmbeddingTable(spec.token_types, inner) if spec.token_types else None
         self.scale = context.d_model**0.5 if spec.scale == "sqrt_d_model" else spec.scale
+        self.token_dropout = spec.token_dropout
         self.norm = (
             nn.Identity()
             if spec.norm is None
@@ -97,12 +98,26 @@ class Tokens(Embedding):
         x = wide(self.token(input_ids))  # B T W
         if self.scale is not None:
             x = x * self.scale
+        if self.token_dropout is not None:
+            x = x * self._unmasked(input_ids, mask)[..., None]
         if self.projects_first:
             x = self.projection(x)  # B T D
         if self.token_type is not None:
             x = x + (self.token_type.weight[0] if token_type_ids is None else self.token_type(token_type_ids))
         x = self.dropout(self.norm(self.position.embed(x, positions)))
         return x if self.projects_first else self.projection(x)  # B T D
+
+    def _unmasked(self, input_ids: Tensor, mask: Tensor | None) -> Tensor:
+        """0 for mask tokens, and (1 - rate) / (share of other tokens) for others: input_ids and the caller's mask, B T -> B T, float32.
+
+        Shares are of real tokens; where all are masked, all vectors are 0.
+        """
+        assert self.token_dropout is not None
+        real = torch.ones_like(input_ids) if mask is None else mask
+        others = (input_ids != self.token_dropout.token).to(torch.float32)  # B T
+        real = real.to(torch.float32)
+        count = (others * real).sum(-1, keepdim=True).clamp(min=1.0)  # B 1
+        return others * ((1 - self.token_dropout.rate) * real.sum(-1, keepdim=True) / count)
 
 
 class DenseEmbedding(Embedding):

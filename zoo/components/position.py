@@ -27,6 +27,9 @@ class Position(nn.Module):
         super().__init__()
         self.query_scaling = getattr(spec, "query_scaling", None)
 
+    def share(self, first: Position) -> None:
+        """Take from the first layer what layers with a position of their own have in common."""
+
     def prepare(self, width: int) -> None:
         """Prepare, when the model is built, to rotate queries and keys of a width."""
 

@@ -73,14 +73,14 @@ def sentence_files(model: Model, config: Data, settings: Data) -> dict[str, Data
     ``settings`` are those of the module Transformer, where they are known.
     """
     (class_name,) = config["architectures"]
-    same_head = family(config["model_type"]).classes[class_name].kind == model.head.kind
+    same_head = family(config["model_type"]).classes[class_name].has(model.head.kind)
     return {} if same_head else write_modules(model, settings)
 
 
 def _candidates(model: Model, candidate: Family) -> Iterator[tuple[str, bool]]:
     """Yield the classes of a family that may express a spec, and whether sentence-transformers modules describe its
     head."""
-    yield from ((name, False) for name, head in candidate.classes.items() if head.kind == model.head.kind)
+    yield from ((name, False) for name, head in candidate.classes.items() if head.has(model.head.kind))
     if (described := _class_before_modules(model.head, candidate)) is not None:
         yield described, True
 
@@ -96,8 +96,7 @@ def describes(model: Model, config: Data, written: Data, tensors: Callable[[], C
     """Return whether a config describes a spec, training and input length included, for the class of the config that
     :func:`write_config` wrote for it.  ``tensors`` gives the names of the tensors beside the config."""
     (class_name,) = written["architectures"]
-    head = family(written["model_type"]).classes[class_name].kind
-    sentence = head != model.head.kind
+    sentence = not family(written["model_type"]).classes[class_name].has(model.head.kind)
     try:
         model = as_encoder(model) if sentence else model
         read = _reading(model, sentence=sentence)

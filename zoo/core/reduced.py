@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from specs.base.base import Component, Spec
 from specs.base.roles import Role, fields_by_role, pairs_scaled, rewritten
 from specs.kinds.connector import ConnectorKind
+from specs.kinds.embedding import EmbeddingKind
 from specs.kinds.head import HeadKind
 from specs.kinds.mixture import Mixture
 from specs.kinds.patches import Patches
@@ -89,12 +90,14 @@ def small_tables(spec: Model) -> Model:
         "context_length": _at_most(spec.context_length, SMALL_CONTEXT),
         "head": _seeking_below(spec.head, vocabulary or 0),
         "connector": _placed_below(spec.connector, vocabulary or 0),
+        "embedding": _masked_below(spec.embedding, vocabulary or 0),
     }
     stacks: dict[str, Stack] = {
         name: stack.model_copy(
             update={
                 "context_length": _at_most(stack.context_length, SMALL_CONTEXT),
                 "head": stack.head and _seeking_below(stack.head, vocabulary or 0),
+                "embedding": stack.embedding and _masked_below(stack.embedding, vocabulary or 0),
             }
         )
         for name, stack in spec.stacks()
@@ -238,6 +241,15 @@ def _placed_below(connector: ConnectorKind | None, vocabulary: int) -> Connector
     if connector is None:
         return connector
     return connector.model_copy(update={"token": min(connector.token, vocabulary - 1)})
+
+
+def _masked_below(embedding: EmbeddingKind, vocabulary: int) -> EmbeddingKind:
+    """An embedding whose mask token is one of a smaller vocabulary."""
+    dropout = getattr(embedding, "token_dropout", None)
+    if dropout is None or dropout.token < vocabulary:
+        return embedding
+    smaller = dropout.model_copy(update={"token": vocabulary - 1})
+    return embedding.model_copy(update={"token_dropout": smaller})
 
 
 def _reading_kept(connector: Any, kept: Sequence[int]) -> Component:

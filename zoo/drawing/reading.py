@@ -97,8 +97,8 @@ def _column(spec: Model, name: StackName, stack: Stack, folded: Folded, counts: 
     yield from layer_frames(StackFacts(name, stack, folded, counts, causal, position, keys))
     if stack.altup is not None:
         yield counts.part("other", "Mean of the streams", [], f"{name}.streams.out", altup)
-    norm = stack.layer_blocks()[-1].norm
-    if stack.ends_with_norm and not norm.is_none:
+    norm = stack.end_norm
+    if norm is not None and not norm.is_none:
         path = f"{name}.final_norm"
         yield counts.part("norm", f"Final {norm.heading}", [], path, path)
     if stack.weighted_layer_sum:

@@ -48,9 +48,9 @@ class StackPositions:
             return None
         attention: Any = block.attention
         heads: int = attention.heads
-        for built_kind, built_heads, built in self._built:
-            if (built_kind, built_heads) == (kind, heads) and not kind.owned_by_layers:
-                return built
+        first = next((built for *key, built in self._built if key == [kind, heads]), None)
+        if first is not None and not kind.owned_by_layers:
+            return first
         shared = kind in self._summarizing and not kind.owned_by_layers
         position: Position = build_component(  # type: ignore[assignment]
             kind,
@@ -62,6 +62,8 @@ class StackPositions:
             ),
         )
         position.name = f"of layers with the same, {len(self._built) + 1}"
+        if first is not None:
+            position.share(first)
         self._built.append((kind, heads, position))
         return position
 

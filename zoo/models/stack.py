@@ -89,7 +89,7 @@ class Stack(nn.Module):
         self.views: list[BiasKey] = list(dict.fromkeys(map(self.view, self.attentions.values())))
         for attention in self.attentions.values():
             self.position_of(attention).prepare(attention.rotated_width)
-        self.final_norm = build_component(blocks[-1].norm, context) if spec.ends_with_norm else nn.Identity()
+        self.final_norm = nn.Identity() if spec.end_norm is None else build_component(spec.end_norm, context)
 
     def built_block(self, spec: spec.Stack, block: BlockParts, context: BuildContext) -> nn.Module:
         """The module of a block."""

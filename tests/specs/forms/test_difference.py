@@ -106,6 +106,7 @@ def test_parts_of_different_kinds_are_reported_whole():
                 "scaling": None,
                 "query_scaling": None,
                 "sections": None,
+                "frequencies": "computed",
             },
         ),
         "decoder.block.norm": (

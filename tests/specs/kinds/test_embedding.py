@@ -162,6 +162,17 @@ def test_rare_fields_are_omitted_at_their_defaults(kind: str) -> None:
             "head.pooling: requires an embedding of patches\n  value: 'patches'\n  Use mean.",
         ),
         (
+            "gpt2",
+            ["embedding.token_dropout={token: 5}"],
+            "embedding.token_dropout: requires an encoder that is not causal, because it counts the mask tokens of the whole input\n"
+            "  value: 5\n  Remove it.",
+        ),
+        (
+            "esm2-8m",
+            ["embedding.token_dropout.token=33"],
+            "embedding.token_dropout.token: must be below vocab_size, which is 33\n  value: 33\n  Use 0 to 32.",
+        ),
+        (
             "dinov3-small-16",
             ["encoder.block.attention.head_dim=30"],
             "position.kind: requires a head width that 4 divides, for pairs along two axes; it is 30\n"

@@ -33,12 +33,13 @@ UNTRAINED = ("e_score_correction_bias", "embeddings.mask_token")
 """Parameters that are not trained (ERNIE's, which other families have as a buffer), or that only training reads (DINOv2's)."""
 
 UNREAD = {
+    "esm": ("esm.contact_head.",),
     "wav2vec2-conformer": ("wav2vec2_conformer.encoder.pos_conv_embed.",),
     "vision-encoder-decoder": ("encoder.pooler.",),
     "owlvit": ("owlvit.visual_projection.", "owlvit.logit_scale"),
     "llava": ("model.vision_tower.post_layernorm.", "model.vision_tower.head."),
 }
-"""The convolution over positions of a conformer, the pooler of a ViT that a decoder attends to, what follows the images' layers in LLaVA, and what compares whole images in OWL-ViT: no output depends on it."""
+"""The contacts of ESM, the convolution over positions of a conformer, the pooler of a ViT that a decoder attends to, what follows the images' layers in LLaVA, and what compares whole images in OWL-ViT: no output depends on it."""
 
 
 @one_in(24)

@@ -14,6 +14,14 @@ EUROBERT = {
     "rms_norm_eps": 1e-05, "rope_scaling": None, "rope_theta": 250000, "tie_word_embeddings": False,
     "torch_dtype": "bfloat16", "transformers_version": "4.40.0.dev0", "vocab_size": 128256,
 }  # fmt: skip
+ESM2 = {
+    "architectures": ["EsmForMaskedLM"], "attention_probs_dropout_prob": 0.0, "classifier_dropout": None,
+    "emb_layer_norm_before": False, "esmfold_config": None, "hidden_act": "gelu", "hidden_dropout_prob": 0.0,
+    "initializer_range": 0.02, "is_folding_model": False, "layer_norm_eps": 1e-05, "mask_token_id": 32,
+    "max_position_embeddings": 1026, "model_type": "esm", "pad_token_id": 1, "position_embedding_type": "rotary",
+    "token_dropout": True, "torch_dtype": "float32", "transformers_version": "4.25.0.dev0", "use_cache": True,
+    "vocab_list": None, "vocab_size": 33,
+}  # fmt: skip
 ENCODERS: dict[str, dict[str, Any]] = {
     "eurobert-210m": {
         **EUROBERT, "head_dim": 64, "hidden_size": 768, "intermediate_size": 3072, "num_attention_heads": 12,
@@ -22,6 +30,18 @@ ENCODERS: dict[str, dict[str, Any]] = {
     "eurobert-2.1b": {
         **EUROBERT, "hidden_size": 2304, "intermediate_size": 6144, "num_attention_heads": 18,
         "num_hidden_layers": 32, "num_key_value_heads": 6,
+    },
+    "esm2-8m": {
+        **ESM2, "hidden_size": 320, "intermediate_size": 1280, "num_attention_heads": 20, "num_hidden_layers": 6,
+    },
+    "esm2-35m": {
+        **ESM2, "hidden_size": 480, "intermediate_size": 1920, "num_attention_heads": 20, "num_hidden_layers": 12,
+    },
+    "esm2-650m": {
+        **ESM2, "hidden_size": 1280, "intermediate_size": 5120, "num_attention_heads": 20, "num_hidden_layers": 33,
+    },
+    "esm2-3b": {
+        **ESM2, "hidden_size": 2560, "intermediate_size": 10240, "num_attention_heads": 40, "num_hidden_layers": 36,
     },
     "camembert-base": {
         "architectures": ["CamembertModel"], "attention_probs_dropout_prob": 0.1, "bos_token_id": 5,
@@ -41,6 +61,13 @@ ENCODERS: dict[str, dict[str, Any]] = {
         "pad_token_id": 1, "position_embedding_type": "rope", "rope_scaling": None, "rope_theta": 160000,
         "torch_dtype": "float32", "transformers_version": "4.39.3", "type_vocab_size": 1, "unpad_inputs": "true",
         "use_memory_efficient_attention": "true", "vocab_size": 250048,
+    },
+    "deberta-large": {
+        "model_type": "deberta", "attention_probs_dropout_prob": 0.1, "hidden_act": "gelu",
+        "hidden_dropout_prob": 0.1, "hidden_size": 1024, "initializer_range": 0.02, "intermediate_size": 4096,
+        "max_position_embeddings": 512, "relative_attention": True, "pos_att_type": "c2p|p2c",
+        "layer_norm_eps": 1e-7, "max_relative_positions": -1, "position_biased_input": False,
+        "num_attention_heads": 16, "num_hidden_layers": 24, "type_vocab_size": 0, "vocab_size": 50265,
     },
     "mdeberta-v3-base": {
         "model_type": "deberta-v2", "attention_probs_dropout_prob": 0.1, "hidden_act": "gelu",

@@ -297,7 +297,7 @@ def test_an_unknown_family_is_refused_with_a_suggestion() -> None:
             'is required, as it names the family\n  Add "model_type": "llama", the family of LlamaForCausalLM.',
         ),
         ({"model_type": "gpt-neox", "vocab_size": -1}, "Did you mean 'gpt_neox'?"),
-        ({"model_type": "deberta"}, "projections of distances of their own in each layer"),
+        ({"model_type": "olmo_hybrid"}, "updates of a gated delta rule of up to 2"),
         ({"model_type": "internlm2"}, "value: 'internlm2'\n  zoo has no family like it."),
         ({"model_type": "internlm2", "quantization_config": {"quant_method": "?"}}, "model_type: is not a supported"),
         (

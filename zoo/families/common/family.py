@@ -16,12 +16,18 @@ from zoo.families.common.tensors import Tensors
 class HeadClass:
     """A class of the reference implementation: the kind of its head in a spec, and the template of the head's other keys.
 
-    ``body`` is the template of the body where it differs from the family's.
+    ``body`` is the template of the body where it differs from the family's, and ``also`` another kind that the template of the head
+    may read.
     """
 
     kind: str
     head: Mapping[str, Template] = field(default_factory=dict)
     body: Template = None
+    also: str = ""
+
+    def has(self, kind: str) -> bool:
+        """Whether the class may have a head of a kind."""
+        return kind in (self.kind, self.also)
 
 
 @dataclass(frozen=True)

@@ -305,7 +305,7 @@ class Kinds(Field):
 
     component = Component | None
 
-    def __init__(self, switch: Bool, on: Template, off: Template) -> None:
+    def __init__(self, switch: Bool | Choice, on: Template, off: Template) -> None:
         self.switch, self.on, self.off = switch, on, off
 
     def read(self, config: Config) -> Any:

@@ -56,8 +56,6 @@ INEXPRESSIBLE = {
     "jetmoe": "attention whose heads are chosen by a router",
     "reformer": "attention among tokens of equal hashes, and reversible layers",
     # encoders of text
-    "deberta": "projections of distances of their own in each layer (DeBERTa-v2 and v3, which share them with the tokens, are supported)",
-    "esm": "embeddings that grow with the share of masked tokens (ESM-2)",
     "mobilebert": "layers whose branches are narrower than what they read (bottlenecks), with several feed-forwards in a row",
     "squeezebert": "projections that are convolutions in groups",
     "convbert": "convolutions beside attention, whose kernels are computed from the tokens",

@@ -23,7 +23,7 @@ class MlpKinds(FirstLayers):
         if len(kinds) != depth:
             config.refuse(_NAME, f"must have an entry for each of the {depth} layers")
         for kind in kinds:
-            if kind not in _KINDS:
+            if not isinstance(kind, str) or kind not in _KINDS:
                 config.refuse(_NAME, "must have supported kinds only", suggestion(str(kind), _KINDS))
         return [_KINDS[kind] for kind in kinds]
 

@@ -1,28 +1,29 @@
-"""DeBERTa V2 and V3 (He et al., 2020; 2021): ``DebertaV2Config``, ``DebertaV2Model`` and its heads.
+"""DeBERTa, and its versions 2 and 3 (He et al., 2020; 2021): ``DebertaConfig``, ``DebertaV2Config`` and their models.
 
 BERT whose scores add the products of queries and keys with projected vectors of distances, mostly instead of positions in the
-embedding.
+embedding.  In the first version, each layer projects the vectors with matrices of their own.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
 
 from specs.kinds.disentangled import Disentangled
 from zoo.families.common import fields as f
 from zoo.families.common.blocks import mlp, multi_head
 from zoo.families.common.config import Config
-from zoo.families.common.decoders import layer_norm
+from zoo.families.common.decoders import grouped, layer_norm, query_key_value
 from zoo.families.common.encoders import BERT_RULES, CLASSIFIER_RULES, UNUSED, classification, masked
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, QUESTION_ANSWERING, token_classes
 from zoo.families.common.layers import Layers
 from zoo.families.common.template import Data, Field, FieldContext, Template, read
-from zoo.families.common.tensors import Tensors, modules, same
+from zoo.families.common.tensors import Tensors, affine, fused, modules, same
 
 _NORM = layer_norm("layer_norm_eps", default=1e-7)
 _DROPOUT = f.Float("hidden_dropout_prob", default=0.1)
 _ACTIVATION = f.Activation("hidden_act", "gelu")
-_D_MODEL = f.Int("hidden_size", default=1536)
-_HEADS = f.Int("num_attention_heads", default=24)
 _ROWS = f.Rows("max_position_embeddings", default=512)
 _POSITION = f.Kinds(f.Bool("position_biased_input", default=True), {"kind": "learned"}, {"kind": "none"})
 """The positions that the embedding adds."""
@@ -40,22 +41,26 @@ class _Distances(Field):
     }
 
     def read(self, config: Config) -> Data:
-        for name, without in (
-            ("relative_attention", "attention without distances"),
-            ("share_att_key", "projections of distances of their own"),
-        ):
-            if not config.bool(name, default=False):
-                config.refuse(name, f"must be true: {without} is not supported")
-        buckets = config.int("position_buckets", default=-1)
+        self._required(config, "relative_attention", "attention without distances")
         reach = config.int("max_relative_positions", default=-1)
         return {
             "kind": "disentangled",
-            "buckets": buckets if buckets > 0 else None,
             "max_distance": reach if reach > 0 else _ROWS.read(config),
             "terms": self._read_terms(config),
-            "norm": read(_NORM, config) if self._is_normed(config) else None,
             "dropout": _DROPOUT.read(config),
+            **self._read_version(config),
         }
+
+    def _read_version(self, config: Config) -> Data:
+        self._required(config, "share_att_key", "projections of distances of their own")
+        buckets = config.int("position_buckets", default=-1)
+        norm = read(_NORM, config) if self._is_normed(config) else None
+        return {"buckets": buckets if buckets > 0 else None, "norm": norm}
+
+    @staticmethod
+    def _required(config: Config, name: str, without: str) -> None:
+        if not config.bool(name, default=False):
+            config.refuse(name, f"must be true: {without} is not supported")
 
     def _read_terms(self, config: Config) -> str:
         value = config.any("pos_att_type")
@@ -73,12 +78,27 @@ class _Distances(Field):
         terms = next(names for names, meaning in self._terms.items() if meaning == value.terms)
         return {
             "relative_attention": True,
-            "share_att_key": True,
-            "position_buckets": value.buckets or -1,
             "max_relative_positions": value.max_distance,
             "pos_att_type": sorted(terms, reverse=True),
+            **self._write_version(value),
+        }
+
+    def _write_version(self, value: Template) -> Data:
+        return {
+            "share_att_key": True,
+            "position_buckets": value.buckets or -1,
             "norm_rel_ebd": "none" if value.norm is None else "layer_norm",
         }
+
+
+class _FirstDistances(_Distances):
+    """The position of the first version's attention: a vector for each distance."""
+
+    def _read_version(self, config: Config) -> Data:
+        return {"projections": "own"}
+
+    def _write_version(self, value: Template) -> Data:
+        return {}
 
 
 class _Tied(f.Bool):
@@ -88,34 +108,83 @@ class _Tied(f.Bool):
         return not config.bool("legacy", default=True) or bool(super().read(config))
 
 
-_BODY = {
-    "architecture": "encoder",
-    "vocab_size": f.Int("vocab_size", default=128100),
-    "d_model": _D_MODEL,
-    "context_length": _ROWS,
-    "position": _POSITION,
-    "embedding": {
-        "token_types": f.Int("type_vocab_size", default=0),
-        "norm": _NORM,
-        "dropout": _DROPOUT,
-    },
-    "encoder": Layers(
-        f.Depth("num_hidden_layers", default=24),
-        {
-            "kind": "post_norm",
+def _family(
+    model_type: str,
+    prefix: str,
+    tensors: Tensors,
+    attention: Mapping[str, Template],
+    *,
+    vocab_size: int,
+    d_model: int,
+    depth: int,
+    fixed: Mapping[str, tuple[Template, str]],
+    ignored: tuple[str, ...] = (),
+) -> Family:
+    width, heads = (
+        f.Int("hidden_size", default=d_model),
+        f.Int("num_attention_heads", default=d_model // 64),
+    )
+    body = {
+        "architecture": "encoder",
+        "vocab_size": f.Int("vocab_size", default=vocab_size),
+        "d_model": width,
+        "context_length": _ROWS,
+        "position": _POSITION,
+        "embedding": {
+            "token_types": f.Int("type_vocab_size", default=0),
             "norm": _NORM,
-            "attention": multi_head(
-                _HEADS, dropout=f.Float("attention_probs_dropout_prob", default=0.1), position=_Distances()
-            ),
-            "feed_forward": mlp(6144, _ACTIVATION),
             "dropout": _DROPOUT,
         },
-    ),
-    "initialization": f.normal(),
-}
+        "encoder": Layers(
+            f.Depth("num_hidden_layers", default=depth),
+            {
+                "kind": "post_norm",
+                "norm": _NORM,
+                "attention": multi_head(
+                    heads, dropout=f.Float("attention_probs_dropout_prob", default=0.1), **attention
+                ),
+                "feed_forward": mlp(4 * d_model, _ACTIVATION),
+                "dropout": _DROPOUT,
+            },
+        ),
+        "initialization": f.normal(),
+    }
+    classes = {
+        f"{prefix}Model": BODY,
+        f"{prefix}ForMaskedLM": masked(
+            _ACTIVATION, _NORM, tie_embeddings=_Tied("tie_word_embeddings", default=True)
+        ),
+        f"{prefix}ForSequenceClassification": classification(
+            f.Activation("pooler_hidden_act", "gelu"), f.Float("cls_dropout", default=_DROPOUT)
+        ),
+        f"{prefix}ForTokenClassification": token_classes(_DROPOUT),
+        f"{prefix}ForQuestionAnswering": QUESTION_ANSWERING,
+    }
+    shared = {
+        "embedding_size": (width, "a projection of the embedding before its norm is not supported"),
+        "pooler_hidden_size": (width, "the classifier reads vectors of that width"),
+        "pooler_dropout": (0, "dropout before the dense layer of the pooler is not supported"),
+        "attention_head_size": (
+            f.Derived(lambda config: width.read(config) // heads.read(config)),
+            "the reference computes with no other",
+        ),
+    }
+    # only some heads read the first two
+    reading = ("cls_dropout", "pooler_hidden_act", *ignored)
+    return Family(
+        model_type,
+        tensors,
+        body,
+        classes,
+        fixed={**shared, **fixed},
+        ignored=reading,
+        naming={"legacy": True},
+    )
 
+
+_STORED, _BLOCK = "encoder.layer.{layer}.", "encoder.blocks.{layer}."
 _LAYER = {f"attention.self.{name}_proj": f"attention.{name}" for name in ("query", "key", "value")}
-_DISTANCES = "encoder.blocks.{layer}.attention.position"
+_DISTANCES = f"{_BLOCK}attention.position"
 _OLD, _NEW = "cls.predictions", "lm_predictions.lm_head"
 _MASKED = (
     *(
@@ -130,7 +199,7 @@ _TENSORS = Tensors(
     "deberta",
     (
         *(rule for rule in BERT_RULES if ".self." not in rule.stored),
-        *modules(_LAYER, "encoder.layer.{layer}.", "encoder.blocks.{layer}."),
+        *modules(_LAYER, _STORED, _BLOCK),
         same("encoder.rel_embeddings.weight", f"{_DISTANCES}.table.weight"),
         *modules({"encoder.LayerNorm": f"{_DISTANCES}.norm"}),
     ),
@@ -152,34 +221,44 @@ _TENSORS = Tensors(
     unused=("mask_predictions.*", *UNUSED),
 )
 
+_OWN = replace(
+    _TENSORS,
+    rules=(
+        *(rule for rule in BERT_RULES if ".self." not in rule.stored),
+        fused(f"{_STORED}attention.self.in_proj", query_key_value(_BLOCK[:-1]), grouped)[0],
+        *(
+            same(f"{_STORED}attention.self.{name[0]}_bias", f"{_BLOCK}attention.{name}.bias")
+            for name in ("query", "value")
+        ),
+        *affine(f"{_STORED}attention.self.pos_q_proj", f"{_DISTANCES}.query"),
+        same(f"{_STORED}attention.self.pos_proj.weight", f"{_DISTANCES}.key.weight"),
+        same("encoder.rel_embeddings.weight", f"{_DISTANCES}.table.weight"),
+    ),
+)
+
 FAMILIES = (
-    Family(
+    _family(
         "deberta-v2",
+        "DebertaV2",
         _TENSORS,
-        _BODY,
+        {"position": _Distances()},
+        vocab_size=128100,
+        d_model=1536,
+        depth=24,
+        fixed={"conv_kernel_size": (0, "a convolution beside the first layer (V2 XLarge) is not supported")},
+        ignored=("conv_act", "conv_groups"),
+    ),
+    _family(
+        "deberta",
+        "Deberta",
+        _OWN,
         {
-            "DebertaV2Model": BODY,
-            "DebertaV2ForMaskedLM": masked(
-                _ACTIVATION, _NORM, tie_embeddings=_Tied("tie_word_embeddings", default=True)
-            ),
-            "DebertaV2ForSequenceClassification": classification(
-                f.Activation("pooler_hidden_act", "gelu"), f.Float("cls_dropout", default=_DROPOUT)
-            ),
-            "DebertaV2ForTokenClassification": token_classes(_DROPOUT),
-            "DebertaV2ForQuestionAnswering": QUESTION_ANSWERING,
+            "bias": {"query": True, "key": False, "value": True, "output": True},
+            "position": _FirstDistances(),
         },
-        fixed={
-            "conv_kernel_size": (0, "a convolution beside the first layer (V2 XLarge) is not supported"),
-            "embedding_size": (_D_MODEL, "a projection of the embedding before its norm is not supported"),
-            "attention_head_size": (
-                f.Derived(lambda config: _D_MODEL.read(config) // _HEADS.read(config)),
-                "the reference computes with no other",
-            ),
-            "pooler_hidden_size": (_D_MODEL, "the classifier reads vectors of that width"),
-            "pooler_dropout": (0, "dropout before the dense layer of the pooler is not supported"),
-        },
-        # only some heads read these
-        ignored=("cls_dropout", "pooler_hidden_act", "conv_act", "conv_groups"),
-        naming={"legacy": True},
+        vocab_size=50265,
+        d_model=768,
+        depth=12,
+        fixed={"talking_head": (False, "projections of scores between heads are not supported")},
     ),
 )

@@ -1,13 +1,19 @@
-"""SigLIP (Zhai et al., 2023) and SigLIP 2 at fixed resolutions: ``SiglipConfig``, ``SiglipModel``."""
+"""SigLIP (Zhai et al., 2023) and SigLIP 2 at fixed resolutions: ``SiglipConfig``, ``SiglipModel`` and its classifier of images, and
+its encoder of images alone."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+from specs.model.model import Model
 from zoo.families.common import fields as f
+from zoo.families.common.config import Config
 from zoo.families.common.decoders import layer_norm
 from zoo.families.common.dual import DualEncoderFamily, Tower, rules_of_tower
 from zoo.families.common.family import Family, HeadClass
+from zoo.families.common.heads import Labels
+from zoo.families.common.template import Data, FieldContext, read, write
 from zoo.families.common.tensors import Rule, Tensors, affine, modules, same
 from zoo.families.common.transforms import STACKED, Unsqueezed
 from zoo.families.vision.clip import TEXT_LAYER, text_body, vision_body
@@ -85,9 +91,55 @@ _POOLING = {
     "norm": _NORM,
     "feed_forward": {"kind": "mlp", "hidden": _HIDDEN, "activation": _ACTIVATION},
 }
+_CLASSIFIER, _IN_WHOLE = "SiglipForImageClassification", "vision_model."
+
+
+class _Siglip(DualEncoderFamily):
+    """Two encoders, or the encoder of images with a classifier; the config holds both encoders in either case."""
+
+    def spec(self, config: Config, class_name: str) -> Data:
+        if class_name != _CLASSIFIER:
+            return super().spec(config, class_name)
+        config.ignore("text_config", *self.ignored)
+        images = config.inner("vision_config")
+        images.ignore("vision_use_head")
+        body = _IMAGES.body_spec(images, "SiglipVisionModel")
+        return {**body, "head": {"kind": "classification", **read(self.classes[class_name].head, config)}}
+
+    def config(self, model: Model, class_name: str) -> Data:
+        if class_name != _CLASSIFIER:
+            return super().config(model, class_name)
+        images = _IMAGES.body_config(model, "SiglipVisionModel")
+        del images["architectures"]
+        head = write(self.classes[class_name].head, model.head, FieldContext.of(model, "head"))
+        classes = {"architectures": [class_name], "model_type": self.model_type}
+        return {**classes, "vision_config": {**images, "vision_use_head": False}, **head}
+
+
+_IMAGES = replace(
+    VISION,
+    tensors=replace(
+        VISION.tensors, prefix=_IN_WHOLE, bare_heads=(), optional=("text_model.*", "logit_*", "head.*")
+    ),
+    classes={
+        "SiglipVisionModel": HeadClass(
+            "pooled",
+            {
+                "*": f.Kinds(
+                    f.Bool("vision_use_head", default=True),
+                    {"kind": "pooled", "pooling": _POOLING},
+                    {"kind": "none"},
+                )
+            },
+            also="none",
+        )
+    },
+    fixed={},
+)
 
 FAMILIES = (
-    DualEncoderFamily(
+    _IMAGES,
+    _Siglip(
         "siglip",
         Tensors(
             "siglip",
@@ -97,9 +149,19 @@ FAMILIES = (
                 same("logit_scale", "head.scale"),
                 same("logit_bias", "head.bias"),
             ),
+            heads={
+                "classification": (
+                    *(replace(rule, stored=_IN_WHOLE + rule.stored) for rule in VISION.tensors.rules),
+                    *affine("classifier", "head.labels"),
+                )
+            },
+            optional=("vision_model.head.*", "text_model.*", "logit_*", "classifier.*"),
             unused=("*.embeddings.position_ids",),
         ),
-        classes={"SiglipModel": HeadClass("contrastive", {"log_scale": 2.3025851, "bias": -10.0})},
+        classes={
+            "SiglipModel": HeadClass("contrastive", {"log_scale": 2.3025851, "bias": -10.0}),
+            _CLASSIFIER: HeadClass("classification", {"labels": Labels(), "pooling": "mean"}),
+        },
         ignored=("initializer_factor",),
         towers={
             "text": Tower(

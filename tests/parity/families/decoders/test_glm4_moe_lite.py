@@ -34,6 +34,7 @@ class TestGlm4MoeLite(FamilyTests):
     heads = ("Model",)
     refusals = (
         ("mlp_layer_types", ["dense"] * 4, "each of the 3 layers"),
+        ("mlp_layer_types", ["dense", ["dense"], "sparse"], "must have supported kinds only"),
         ("num_key_value_heads", 2, "num_key_value_heads: must be 4"),
         ("topk_method", "greedy", 'must be "noaux_tc"'),
     )
