@@ -46,7 +46,7 @@ class UserLimits:
 
 @dataclass(frozen=True)
 class RoundedFiles:
-    """The graphs to judge: their target and precision, that of their cache, the user's limits, and the adapter that is switched on."""
+    """Graphs to judge, with their target and precisions, the user's limits, and the adapter that is switched on."""
 
     graphs: Mapping[Path, Task]
     target: Target

@@ -167,7 +167,7 @@ def _held(
     adapter: str = "",
     matrices: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[Quality, Representative]:
-    """The quality of files, and the inputs, which are those of the request unless others are given.
+    """The quality of files, and its inputs, which the request has unless the caller passes others.
 
     Raises :class:`exporters.quality.quality.QualityError`.
     """

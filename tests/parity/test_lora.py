@@ -191,14 +191,15 @@ def test_an_export_says_how_far_each_adapter_is(base: Callable[[str], Path], tmp
     )
 
 
-def test_an_adapter_whose_rounding_loses_too_much_fails_the_export(
-    base: Callable[[str], Path], tmp_path: Path
-) -> None:
-    """With it, every score is a hundred times as large, and so is the effect of rounding."""
-    directory = base("llama")
+def test_an_adapter_whose_rounding_loses_too_much_fails_the_export(tmp_path: Path) -> None:
+    """It makes the scores some twenty times as large, and so the effect of rounding."""
+    model, config, settings = BASES["llama"]
+    directory = tmp_path / "wide"
+    build(model, config(**settings | {"hidden_size": 64}), 3).save_pretrained(directory)
+    generator = torch.Generator().manual_seed(1)
     made = {
-        f"base_model.model.lm_head.lora_{part}.weight": matrix
-        for part, matrix in (("A", torch.randn(24, 24)), ("B", torch.randn(31, 24) * 50))
+        f"base_model.model.lm_head.lora_{part}.weight": torch.randn(shape, generator=generator) * size
+        for part, shape, size in (("A", (24, 64), 1), ("B", (31, 24), 5))
     }
     (tmp_path / "loud").mkdir()
     save_file(made, tmp_path / "loud" / "adapter_model.safetensors")

@@ -79,7 +79,7 @@ def test_json_has_the_counts(place: Path) -> None:
 
 def test_tokens_that_rounding_changes_are_reported(place: Path) -> None:
     """8-bit inputs of a call share one scale, so several tokens at once are rounded differently than one by one."""
-    prompts = [part for token in range(5) for part in ("--ids", f"{token},7")]
+    prompts = [part for token in range(20) for part in ("--ids", f"{token},7")]
     arguments = ["run", place / "int8", *prompts, "--draft", place / "draft"]
     difference = json.loads(done(*arguments, "--json").stdout)["draft"]["first_difference"]
     assert difference is not None

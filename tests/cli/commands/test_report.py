@@ -45,7 +45,7 @@ def test_tables_of_a_decoder(run: Run) -> None:
     assert ["per", "token", "285", "M", "285", "M"] in rows
     assert "cache   36.9 kB per token, 37.7 MB for 1 x 1,024 tokens" in text
     assert (
-        "files   fp32 497.9 MB, fp16 249.1 MB, bf16 249.1 MB, int8 131.1 MB, int4 96.5 MB, q4f16 88.5 MB\n"
+        "files   fp32 497.9 MB, fp16 249.1 MB, bf16 249.1 MB, int8 132.2 MB, int4 96.5 MB, q4f16 88.5 MB\n"
         in text
     )
     assert ["t4", "4.49", "ms", "compute", "228", "k", "892", "us", "memory", "1.12", "k"] in rows
