@@ -104,6 +104,25 @@ def read_pair(
     return RunInputs(prompts, "text", names), _images(arguments.images, exported)
 
 
+def read_queries(
+    queries: Sequence[str], arguments: GivenOptions, exported: Exported, tokenizer: TextTokenizer | None
+) -> tuple[RunInputs, RunInputs]:
+    """Queries and the texts to rank, each with the prompt of its role.
+
+    Raises :class:`specs.base.errors.UserError` for inputs that the model does not take.
+    """
+    if tokenizer is None:
+        from specs.base.errors import UserError
+
+        raise UserError(
+            "--query needs a tokenizer, and there is no tokenizer.json beside the model.\n  Pass --tokenizer PATH."
+        )
+    tokenizer.use(exported.sentences.of("query"))
+    asked = RunInputs(tokenizer.ids(queries), "query", list(queries))
+    tokenizer.use(exported.sentences.of("document"))
+    return asked, read_inputs(arguments, exported, tokenizer)
+
+
 def _texts_with_images(
     arguments: GivenOptions, exported: Exported, tokenizer: TextTokenizer | None
 ) -> RunInputs:

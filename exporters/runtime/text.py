@@ -121,6 +121,15 @@ class TextTokenizer:
         return name if isinstance(name, str) else None
 
     @property
+    def special_ids(self) -> set[int]:
+        """The ids of the start, end, padding and unknown tokens that the tokenizer's settings name, or else of all special tokens."""
+        stated = (self.stated(f"{role}_token") for role in ("cls", "eos", "pad", "unk"))
+        ids = {self.tokenizer.token_to_id(name) for name in stated if name is not None} - {None}
+        with _reported_failures(self.path):
+            added = self.tokenizer.get_added_tokens_decoder()
+        return ids or {token for token, entry in added.items() if entry.special}
+
+    @property
     def unknown_id(self) -> int | None:
         """The token of what the tokenizer does not know, if it has one."""
         return self._first_id(UNKNOWN)

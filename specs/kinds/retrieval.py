@@ -116,6 +116,7 @@ class TokenWeights(HeadKind):
     """
 
     kind: Literal["token_weights"] = "token_weights"
+    compared_by: ClassVar[Literal["terms"]] = "terms"
 
     @property
     def vector_output(self) -> str:
@@ -134,6 +135,7 @@ class Several(HeadKind):
     """Heads for retrieval that read the same hidden states (BGE-M3: Chen et al., 2024). Gives the outputs of all."""
 
     kind: Literal["several"] = "several"
+    compared_by: ClassVar[Literal["heads"]] = "heads"
     embeds_texts: ClassVar[bool] = True
     title: ClassVar[str] = "Several heads"
     heads: dict[str, Head]
