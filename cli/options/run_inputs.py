@@ -117,8 +117,16 @@ def read_queries(
         raise UserError(
             "--query needs a tokenizer, and there is no tokenizer.json beside the model.\n  Pass --tokenizer PATH."
         )
-    tokenizer.use(exported.sentences.of("query"))
-    asked = RunInputs(tokenizer.ids(queries), "query", list(queries))
+    usage = exported.sentences.of("query")
+    if exported.static_queries is not None:
+        from exporters.runtime.text import find_text
+
+        static = find_text(exported.static_queries, None, needed=True) or tokenizer
+        ids = [static.plain(f"{usage.before}{query}") for query in queries]
+    else:
+        tokenizer.use(usage)
+        ids = tokenizer.ids(queries)
+    asked = RunInputs(ids, "query", list(queries))
     tokenizer.use(exported.sentences.of("document"))
     return asked, read_inputs(arguments, exported, tokenizer)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from cli.running.output import RunContext, print_scores
 from cli.terminal.render import Column, print_table, say
@@ -56,10 +56,10 @@ def print_ranking(
     from exporters.runtime.retrieval import combined
 
     runner = retrieval_runner(shown, encoder)
-    asked, texts = runner.encode(queries.values), runner.encode(shown.values)
+    asked, texts = runner.encode_queries(cast(Any, queries.values)), runner.encode(shown.values)
     scores = {name: encoded.scores(texts[name]) for name, encoded in asked.items()}
     together = combined(scores, weights)
-    ranked = []
+    ranked: list[dict[str, Any]] = []
     for query, question in enumerate(queries.inputs.names):
         order = [int(text) for text in (-together[query]).argsort(kind="stable")]
         common = _common_terms(shown, query, asked, texts)
@@ -87,11 +87,13 @@ def print_ranking(
 
 def retrieval_runner(shown: RunContext, encoder: EncoderRunner) -> RetrievalRunner:
     """The runner of an export's heads; settings that it does not apply are named on stderr, unless quiet."""
-    from exporters.runtime.retrieval import RetrievalRunner
+    from exporters.runtime.retrieval import RetrievalRunner, static_weights
     from specs.kinds.retrieval import MultiVector, TokenWeights
 
     usage, text = shown.exported.sentences, shown.text
-    runner = RetrievalRunner(encoder, usage.similarity, set() if text is None else text.special_ids)
+    directory = shown.exported.static_queries
+    static = None if directory is None else static_weights(directory, encoder.spec.vocab_size or 0)
+    runner = RetrievalRunner(encoder, usage.similarity, set() if text is None else text.special_ids, static)
     kinds = [type(head) for head in runner.heads.values()]
     if usage.unapplied and MultiVector in kinds and not shown.quiet:
         say(f"Not applied, and every token counts: {', '.join(usage.unapplied)}.", "yellow", err=True)

@@ -5,8 +5,9 @@ Shapes: queries Q, texts N, tokens T, width W, vocabulary V.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from exporters.runtime.sentences import Similarity
 from specs.base.errors import UserError, option_name
 from specs.kinds.head import HeadKind
 from specs.kinds.retrieval import MultiVector, Several, Sparse, TokenWeights
+from zoo.weights.files import TensorFiles
+from zoo.weights.modules import DOCUMENT, QUERY
+from zoo.weights.source import WeightError
 
 ALL = "all"
 """The name of the scores of all heads together."""
@@ -42,13 +46,27 @@ class EncodedTexts:
         """The score of each text for each of these as a query, Q N."""
         if self.similarity == "maxsim":
             scores = late_interaction(self.values, texts.values)
-            counts = np.array([[len(query)] for query in self.values], np.float32)
-            return scores / np.maximum(counts, 1) if self.per_query_token else scores
+            counts = np.array([[max(1, len(query))] for query in self.values], np.float32)
+            return np.divide(scores, counts, dtype=np.float32) if self.per_query_token else scores
         return _compared(np.stack(self.values), np.stack(texts.values), self.similarity)
 
     def terms(self, index: int) -> list[tuple[int, float]]:
         """The terms of a text with their weights, heaviest first."""
         return heaviest(self.values[index])
+
+
+def static_weights(directory: Path, terms: int) -> Floats:
+    """The static weights of the terms of queries in a module's directory, V.
+
+    Raises :class:`specs.base.errors.UserError` for another number of weights than ``terms``.
+    """
+    stored = TensorFiles.open(directory).tensors.get("weight")
+    if stored is None or tuple(stored.shape) != (terms,):
+        raise WeightError(
+            f"{directory} must have one tensor weight, with a number for each of the {terms} terms\n"
+            "  Save the model again with sentence-transformers."
+        )
+    return np.asarray(stored.read().float().numpy())
 
 
 def heaviest(weights: Floats) -> list[tuple[int, float]]:
@@ -62,27 +80,50 @@ class RetrievalRunner:
     """An encoder whose heads compare texts, loaded.
 
     Heads of kind ``several`` follow BGE-M3 as FlagEmbedding computes it: the first token has no vector, late interaction is the mean
-    over a query's tokens, and the ``special`` tokens are no terms.
+    over a query's tokens, and the ``special`` tokens are no terms. Heads ``query`` and ``document`` are those of a Router, and
+    ``static`` are weights of the terms of a query, V.
     """
 
     def __init__(
-        self, encoder: EncoderRunner, similarity: Similarity | None, special: Collection[int]
+        self,
+        encoder: EncoderRunner,
+        similarity: Similarity | None,
+        special: Collection[int],
+        static: Floats | None = None,
     ) -> None:
         head = encoder.spec.head
         self._encoder, self._similarity, self._special = encoder, similarity, sorted(special)
-        self.several = isinstance(head, Several)
+        self._static = static
         self.heads: Mapping[str, HeadKind] = head.heads if isinstance(head, Several) else {head.kind: head}
+        self._query = self.heads[QUERY] if set(self.heads) == {QUERY, DOCUMENT} else None
+        if self._query is not None:
+            self.heads = {DOCUMENT: self.heads[DOCUMENT]}
+        self.several = len(self.heads) > 1
+
+    def encode_queries(self, inputs: Sequence[Sequence[int]]) -> dict[str, EncodedTexts]:
+        """What each head gives for queries: by the name of the head for the texts that they are compared with."""
+        if self._static is None:
+            heads = self.heads if self._query is None else {DOCUMENT: self._query}
+            return self._encoded(inputs, heads)
+        ((name, head),) = self.heads.items()
+        present = np.zeros((len(inputs), len(self._static)), np.float32)
+        for row, ids in zip(present, inputs, strict=True):
+            row[np.asarray(ids, np.int64)] = 1
+        return {name: EncodedTexts(head, list(present * self._static), self._similarity_of(head))}
 
     def encode(self, inputs: ModelInputs) -> dict[str, EncodedTexts]:
         """What each head gives for texts."""
-        values: dict[str, list[Floats]] = {name: [] for name in self.heads}
+        return self._encoded(inputs, self.heads)
+
+    def _encoded(self, inputs: ModelInputs, heads: Mapping[str, HeadKind]) -> dict[str, EncodedTexts]:
+        values: dict[str, list[Floats]] = {name: [] for name in heads}
         for batch in batches(inputs):
             outputs, mask = self._encoder.outputs(batch)
-            for name, head in self.heads.items():
+            for name, head in heads.items():
                 values[name] += self._values(head, batch, outputs, mask)
         return {
             name: EncodedTexts(head, values[name], self._similarity_of(head), self.several)
-            for name, head in self.heads.items()
+            for name, head in heads.items()
         }
 
     def _similarity_of(self, head: HeadKind) -> Similarity:

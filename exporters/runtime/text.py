@@ -14,6 +14,7 @@ from specs.model.model import Model
 from zoo.checkpoints.carried import stated_in
 from zoo.files.reading import read_regular, unreadable
 from zoo.weights.gguf_file import is_gguf
+from zoo.weights.modules import body_directory
 
 FILE = "tokenizer.json"
 
@@ -194,7 +195,7 @@ def find_text(directory: Path, chosen: Path | None, *, needed: bool) -> TextToke
     path = chosen or directory
     held = _in_gguf(path) if is_gguf(path) else None
     if held is None:
-        path = path / FILE if chosen is None or path.is_dir() else path
+        path = body_directory(path) / FILE if chosen is None or path.is_dir() else path
         if chosen is None and not os.path.lexists(path):
             return None
     try:

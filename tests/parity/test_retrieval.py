@@ -370,8 +370,8 @@ def flag_scores(directory: Path, weights: list[float]) -> dict[str, Tensor]:
     colbert = (products.amax(-1) * mask[:, 1:, None]).sum(1) / mask[:, 1:].sum(-1, keepdim=True)
     dense = outputs["sentence_embedding"] @ outputs["sentence_embedding"].T
     scores = {"dense": dense, "sparse": lexical @ lexical.T, "multi_vector": colbert}
-    total = sum(weight * table for weight, table in zip(weights, scores.values(), strict=True))
-    return {**scores, "all": total / sum(weights)}
+    total = torch.stack([weight * table for weight, table in zip(weights, scores.values(), strict=True)])
+    return {**scores, "all": total.sum(0) / sum(weights)}
 
 
 @pytest.fixture
@@ -457,7 +457,9 @@ def test_a_model_without_vectors_ranks_nothing(tmp_path: Path) -> None:
     shutil.copy(minilm_directory() / "tokenizer.json", tmp_path / "x")
     told = invoke("run", tmp_path / "x", "--query", "a", "--ids", "1,2")
     assert told.exit_code == 2
-    assert told.stderr.startswith("--query ranks texts by the vectors or the terms of an encoder, which bert-tiny")
+    assert told.stderr.startswith(
+        "--query ranks texts by the vectors or the terms of an encoder, which bert-tiny"
+    )
     told = invoke("run", tmp_path / "x", "--ids", "1,2", "--head-weight", "dense=2")
     assert told.exit_code == 2
     assert told.stderr.startswith("--head-weight applies only to models with several heads")
