@@ -27,7 +27,7 @@ _TITLES = {"dot": "product", "maxsim": "MaxSim"}
 def print_retrieval(
     shown: RunContext, encoder: EncoderRunner, weights: Mapping[str, float]
 ) -> dict[str, Any]:
-    """Print what each head gives for each text, and the score of every text for every other as a query."""
+    """Print the results of each head for each text, and the score of every text for every other as a query."""
     from exporters.runtime.retrieval import ALL, combined
 
     runner = retrieval_runner(shown, encoder)
@@ -166,7 +166,7 @@ def _terms(shown: RunContext, weighted: list[tuple[int, float]]) -> list[dict[st
 
 
 def _data(shown: RunContext, texts: EncodedTexts) -> dict[str, Any]:
-    """What a head gives for each text, as JSON data."""
+    """Return the results of a head for each text as JSON data."""
     if texts.weighs_terms:
         return {"terms": [_terms(shown, texts.terms(index)) for index in range(len(texts.values))]}
     return {"kind": texts.head.vector_output, "vectors": [values.tolist() for values in texts.values]}

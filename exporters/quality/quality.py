@@ -20,7 +20,7 @@ class Measure:
 
 
 class _Measures(dict[str, Measure]):
-    """Measures by record name; that of one of several heads, such as ``same_neighbours.dense``, is the measure's for all."""
+    """Measures by record name; ``same_neighbours.dense`` is the measure ``same_neighbours`` of the head ``dense``."""
 
     def __missing__(self, name: str) -> Measure:
         measure, _, head = name.partition(".")

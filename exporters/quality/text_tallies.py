@@ -37,7 +37,7 @@ class TextTally(Protocol):
 
 class _OneHead:
     def cosines(self) -> Tensor:
-        """The cosine of each vector of the files to that of the reference."""
+        """The cosine of each pair of vectors of the reference and of the files."""
         raise NotImplementedError
 
     def scores(self) -> tuple[Tensor, Tensor]:

@@ -101,7 +101,7 @@ class RetrievalRunner:
         self.several = len(self.heads) > 1
 
     def encode_queries(self, inputs: Sequence[Sequence[int]]) -> dict[str, EncodedTexts]:
-        """What each head gives for queries: by the name of the head for the texts that they are compared with."""
+        """Return the results of each head for queries, by the name of the head for the texts to compare."""
         if self._static is None:
             heads = self.heads if self._query is None else {DOCUMENT: self._query}
             return self._encoded(inputs, heads)
@@ -112,7 +112,7 @@ class RetrievalRunner:
         return {name: EncodedTexts(head, list(present * self._static), self._similarity_of(head))}
 
     def encode(self, inputs: ModelInputs) -> dict[str, EncodedTexts]:
-        """What each head gives for texts."""
+        """Return the results of each head for texts."""
         return self._encoded(inputs, self.heads)
 
     def _encoded(self, inputs: ModelInputs, heads: Mapping[str, HeadKind]) -> dict[str, EncodedTexts]:
@@ -129,10 +129,10 @@ class RetrievalRunner:
     def _similarity_of(self, head: HeadKind) -> Similarity:
         if isinstance(head, MultiVector):
             return "maxsim"
-        stated = None if self._similarity == "maxsim" or isinstance(head, TokenWeights) else self._similarity
+        similarity = None if self._similarity == "maxsim" or isinstance(head, TokenWeights) else self._similarity
         if isinstance(head, Sparse) and self.several:
-            stated = None
-        return stated or ("dot" if isinstance(head, Sparse | TokenWeights) else "cosine")
+            similarity = None
+        return similarity or ("dot" if isinstance(head, Sparse | TokenWeights) else "cosine")
 
     def _values(
         self, head: HeadKind, batch: InputBatch, outputs: Mapping[str, Floats], mask: Ids | None

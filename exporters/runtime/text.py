@@ -124,8 +124,8 @@ class TextTokenizer:
     @property
     def special_ids(self) -> set[int]:
         """The ids of the start, end, padding and unknown tokens that the tokenizer's settings name, or else of all special tokens."""
-        stated = (self.stated(f"{role}_token") for role in ("cls", "eos", "pad", "unk"))
-        ids = {self.tokenizer.token_to_id(name) for name in stated if name is not None} - {None}
+        names = (self.stated(f"{role}_token") for role in ("cls", "eos", "pad", "unk"))
+        ids = {self.tokenizer.token_to_id(name) for name in names if name is not None} - {None}
         with _reported_failures(self.path):
             added = self.tokenizer.get_added_tokens_decoder()
         return ids or {token for token, entry in added.items() if entry.special}

@@ -85,7 +85,7 @@ def _type(kind: str) -> str:
     return _TYPES.get(kind, f"sentence_transformers.models.{kind}")
 
 
-def _router(place: str, routes: Mapping[str, Sequence[tuple[str, Data]]]) -> dict[str, Data | list[Data]]:
+def _router(directory: str, routes: Mapping[str, Sequence[tuple[str, Data]]]) -> dict[str, Data | list[Data]]:
     """Return the files of a Router in a directory, by path."""
     named = {
         route: {f"{route}_{i}_{kind}": (kind, config) for i, (kind, config) in enumerate(modules)}
@@ -94,8 +94,8 @@ def _router(place: str, routes: Mapping[str, Sequence[tuple[str, Data]]]) -> dic
     configs = {name: config for modules in named.values() for name, (_, config) in modules.items()}
     kinds = {route: {name: kind for name, (kind, _) in modules.items()} for route, modules in named.items()}
     return {
-        f"{place}/{ROUTES}": _routes(kinds),
-        **{f"{place}/{name}/{CONFIG}": config for name, config in configs.items()},
+        f"{directory}/{ROUTES}": _routes(kinds),
+        **{f"{directory}/{name}/{CONFIG}": config for name, config in configs.items()},
     }
 
 

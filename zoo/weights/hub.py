@@ -154,8 +154,8 @@ def _weight_files(reference: str, commit: str, directory: Path) -> Iterator[list
     held = os.listdir(directory)
     listed = held if SINGLE in held or INDEX in held else _listed(reference, commit, directory)
     if (body := body_directory(directory)) != directory:
-        place = body.relative_to(directory).as_posix()
-        yield [f"{place}/*.safetensors", f"{place}/{PICKLED_SINGLE}"]
+        folder = body.relative_to(directory).as_posix()
+        yield [f"{folder}/*.safetensors", f"{folder}/{PICKLED_SINGLE}"]
     elif shards := lone_shards(listed):
         yield from ([name] for name in shards)
     else:

@@ -36,7 +36,7 @@ STATIC_PLACE = f"{QUERY}_0_{STATIC}"
 
 ROUTER_PLACE = f"1_{ROUTER}"
 ROUTE_PLACES = {
-    route: tuple(f"{ROUTER_PLACE}/{route}_{place}_{DENSE}" for place in (1, 2)) for route in (QUERY, DOCUMENT)
+    route: tuple(f"{ROUTER_PLACE}/{route}_{index}_{DENSE}" for index in (1, 2)) for route in (QUERY, DOCUMENT)
 }
 """The directories of the Dense modules of each route, after Pooling, as they are written; tensors have their names as prefixes."""
 
@@ -70,16 +70,18 @@ def routes_in(directory: Path) -> dict[str, list[Module]]:
     if not os.path.lexists(index):
         return {DOCUMENT: []}
     modules = [_module(index, entry) for entry in read_list(index, WeightError, directory)]
-    routers = [place for place, module in enumerate(modules) if module.kind == ROUTER]
+    routers = [module for module in modules if module.kind == ROUTER]
     if not routers:
         return {DOCUMENT: modules}
     if len(routers) > 1:
         raise WeightError(f"{index}: more than one Router is not supported\n  Save each route as a model.")
-    (place,) = routers
-    routes = _routes(modules[place].directory)
-    whole = {route: [*modules[:place], *inner, *modules[place + 1 :]] for route, inner in routes.items()}
+    number, (router,) = modules.index(routers[0]), routers
+    whole = {
+        route: [*modules[:number], *inner, *modules[number + 1 :]]
+        for route, inner in _routes(router.directory).items()
+    }
     if empty := [route for route, inner in whole.items() if not inner]:
-        raise WeightError(f"{modules[place].directory / ROUTES}: structure must have a module for {empty[0]}")
+        raise WeightError(f"{router.directory / ROUTES}: structure must have a module for {empty[0]}")
     return whole
 
 
@@ -91,18 +93,20 @@ def _routes(directory: Path) -> dict[str, list[Module]]:
     if (
         not isinstance(types, dict)
         or not isinstance(structure, dict)
-        or not all(isinstance(places, list) for places in structure.values())
+        or not all(isinstance(names, list) for names in structure.values())
     ):
         raise WeightError(f"{path}: types must be an object, and structure an object of lists")
-    if set(structure) != {QUERY, DOCUMENT} or (parameters or {}).get("route_mappings"):
+    if set(structure) != {QUERY, DOCUMENT} or (
+        isinstance(parameters, dict) and parameters.get("route_mappings")
+    ):
         raise WeightError(
             f"{path}: only the routes {QUERY} and {DOCUMENT}, without route_mappings, are supported\n"
             f"  value: {', '.join(structure)}\n  Save each route as a model: "
             'SentenceTransformer(modules=[*model[0].sub_modules["NAME"]]).save(...).'
         )
     return {
-        route: [_module(path, {"type": types.get(place), "path": place}) for place in places]
-        for route, places in structure.items()
+        route: [_module(path, {"type": types.get(name), "path": name}) for name in names]
+        for route, names in structure.items()
     }
 
 
@@ -123,8 +127,10 @@ def _is_next_to(index: Path, path: str) -> bool:
 
 
 def body_directory(directory: Path) -> Path:
-    """The directory of the body, which has the config, the weights and the tokenizer: that of the first module, or the directory
-    itself where it lists none.  Raises as :func:`routes_in`."""
+    """The directory of the config, the weights and the tokenizer: of the first module, or the directory itself if it lists none.
+
+    Raises as :func:`routes_in`.
+    """
     return next((module.directory for module in modules_in(directory)), directory)
 
 
