@@ -114,7 +114,7 @@ class RunOptions:
         from specs.kinds.retrieval import Several
 
         texts = spec.architecture == "encoder" and spec.embedding_of(spec.first_stack).takes_tokens
-        if self.query and not (texts and spec.head.compares_texts):
+        if self.query and not (texts and spec.head.compares_texts) and not ranks_pages(spec):
             raise UserError(
                 f"--query ranks texts by the vectors or the terms of an encoder, which {spec.name} does not give\n"
                 f"  value: {spec.architecture}, head {spec.head.kind}\n  Remove the option."
@@ -158,6 +158,11 @@ class RunOptions:
         )
 
 
+def ranks_pages(spec: Model) -> bool:
+    """Whether a model compares queries with images by the vectors of their tokens."""
+    return spec.architecture == "vision-language" and spec.head.compared_by == "late interaction"
+
+
 def run(directory: ExportDirectory, options: RunOptions) -> None:
     """Run an export in ONNX Runtime.
 
@@ -165,7 +170,7 @@ def run(directory: ExportDirectory, options: RunOptions) -> None:
     sampling option is given. Encoders print vectors and their cosines, classes, the most likely tokens for each mask, or
     what is said in each recording (CTC), depending on the head; other heads' outputs are printed by name. Dual encoders print
     how well each text fits each image. With --query, encoders of texts rank them: by vectors, terms, late interaction, or
-    all of these and their weighted mean.
+    all of these and their weighted mean; ColPali and ColQwen2 rank images.
     Text needs a tokenizer; --ids does not. Images and recordings are prepared as the checkpoint's
     preprocessor_config.json states. Timings go to stderr.
 
@@ -181,10 +186,11 @@ def run(directory: ExportDirectory, options: RunOptions) -> None:
       zoo run build/whisper-tiny --audio speech.wav
       zoo run build/clip-vit-b32 --image cat.png --text "a cat" --text "a dog"
     """
-    from cli.options.run_inputs import GivenOptions, read_inputs, read_pair, read_queries
+    from cli.options.run_inputs import GivenOptions, read_inputs, read_pages, read_pair, read_queries
     from cli.running.drafted import print_drafted
     from cli.running.matches import print_matches
     from cli.running.output import RunContext, print_encoded, print_generated
+    from cli.running.pages import check_pages, print_pages
     from exporters.runtime.draft import DRAFT_TOKENS
     from exporters.runtime.exported import open_export
     from exporters.runtime.text import find_text
@@ -204,6 +210,10 @@ def run(directory: ExportDirectory, options: RunOptions) -> None:
     def context(values: RunInputs) -> RunContext:
         return RunContext(exported, text_codec, values, options.as_json, options.quiet)
 
+    if ranks_pages(exported.spec):
+        tokenizer = check_pages(inputs, options.query, exported, text_codec)
+        print_pages(context(read_pages(inputs, exported, tokenizer)), options.query or [], tokenizer)
+        return
     if options.query:
         asked, ranked = read_queries(options.query, inputs, exported, text_codec)
         print_encoded(context(ranked), context(asked), options.head_weights)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from cli.running.output import RunContext, print_scores
@@ -11,6 +11,7 @@ from cli.terminal.screen import screen_width
 
 if TYPE_CHECKING:
     from exporters.runtime.encoding import EncoderRunner
+    from exporters.runtime.graph import Floats
     from exporters.runtime.retrieval import EncodedTexts, RetrievalRunner
 
     Encoded = Mapping[str, EncodedTexts]
@@ -59,30 +60,35 @@ def print_ranking(
     asked, texts = runner.encode_queries(cast(Any, queries.values)), runner.encode(shown.values)
     scores = {name: encoded.scores(texts[name]) for name, encoded in asked.items()}
     together = combined(scores, weights)
-    ranked: list[dict[str, Any]] = []
+    answers: list[dict[str, Any]] = []
     for query, question in enumerate(queries.inputs.names):
-        order = [int(text) for text in (-together[query]).argsort(kind="stable")]
-        common = _common_terms(shown, query, asked, texts)
-        ranked.append(
-            {
-                "query": question,
-                "texts": [
-                    {
-                        "index": text,
-                        "score": float(together[query, text]),
-                        **({"scores": {n: float(s[query, text]) for n, s in scores.items()}} if runner.several else {}),
-                        **({"terms": common[text]} if common else {}),
-                    }
-                    for text in order
-                ],
-            }
-        )  # fmt: skip
+        by_head = {name: table[query] for name, table in scores.items()} if runner.several else {}
+        answer = ranked(together[query], by_head, _common_terms(shown, query, asked, texts))
+        answers.append({"query": question, "texts": answer})
         if not shown.as_json:
-            if query:
-                say()
-            say(question, "bold")
-            _print_ranked(shown, ranked[-1]["texts"], list(scores))
-    return {**shown.inputs.data, "queries": ranked}
+            say_ranked(shown, question, answer, list(scores))
+    return {**shown.inputs.data, "queries": answers}
+
+
+def ranked(
+    scores: Floats, by_head: Mapping[str, Floats], terms: Sequence[list[dict[str, Any]]]
+) -> list[dict[str, Any]]:
+    """The inputs by their scores for a query, N, best first, with the scores ``by_head`` and the common ``terms`` if any."""
+    return [
+        {
+            "index": int(index),
+            "score": float(scores[index]),
+            **({"scores": {name: float(part[index]) for name, part in by_head.items()}} if by_head else {}),
+            **({"terms": terms[index]} if terms else {}),
+        }
+        for index in (-scores).argsort(kind="stable")
+    ]
+
+
+def say_ranked(shown: RunContext, query: str, answer: list[dict[str, Any]], heads: list[str]) -> None:
+    """Print a query and the inputs for it, best first."""
+    say(query, "bold")
+    _print_ranked(shown, answer, heads)
 
 
 def retrieval_runner(shown: RunContext, encoder: EncoderRunner) -> RetrievalRunner:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from exporters.quality import measures
-from exporters.quality.outputs import Outputs, judged_positions
+from exporters.quality.outputs import Outputs, real_positions
 from exporters.verification.cases import Case
 from specs.kinds.head import HeadKind
 from specs.kinds.retrieval import Several, Sparse
@@ -97,7 +97,7 @@ class TokenVectors(_OneHead):
         assert wanted is not None
         for vectors, side in ((self._wanted, wanted), (self._got, got)):
             values = side[self._output].double()
-            real = judged_positions(case, values)
+            real = real_positions(case, values)
             vectors.extend(row[mask][self._several :] for row, mask in zip(values, real, strict=True))
 
     def cosines(self) -> Tensor:
@@ -123,7 +123,7 @@ class TokenWeights(_OneHead):
 
     def add(self, case: Case, wanted: Outputs | None, got: Outputs) -> None:
         assert wanted is not None
-        real = judged_positions(case, got[self._output][..., None])
+        real = real_positions(case, got[self._output][..., None])
         self._ids.extend(ids[mask] for ids, mask in zip(case.batch.inputs, real, strict=True))
         for weights, side in ((self._wanted, wanted), (self._got, got)):
             values = side[self._output].double()

@@ -25,7 +25,8 @@ class Decoding:
     """``rows`` sequences of at most ``room`` tokens each, and their cache.
 
     ``constant``: the inputs that are the same in every call, such as an encoder's keys and values. ``embed`` returns the
-    inputs for tokens and their mask, by name, for a graph that takes embeddings. Raises :class:`specs.base.errors.UserError`
+    inputs for tokens and their mask, by name, for a graph that takes embeddings. ``output`` names the scores, or the vectors of
+    tokens in their place. Raises :class:`specs.base.errors.UserError`
     if the graph's cache is shorter.
     """
 
@@ -37,6 +38,7 @@ class Decoding:
         room: int,
         constant: Mapping[str, OrtValue] | None = None,
         embed: Callable[[Ids, Ids], Mapping[str, Floats | Ids]] | None = None,
+        output: str = SCORES,
     ) -> None:
         if facts.length is not None and room > facts.length:
             raise UserError(
@@ -45,7 +47,7 @@ class Decoding:
             )
         self.graph = graph
         self._constant = dict(constant or {})
-        self._embed = embed
+        self._embed, self._output = embed, output
         self._facts, self._padded_right = facts, facts.padding == "right"
         self._mask = np.zeros((rows, 0), np.int64)  # B P
         names = [name for name in graph.inputs if is_past(name) and name not in self._constant]
@@ -127,16 +129,16 @@ class Decoding:
             inputs |= embedded
         for name, array in inputs.items():
             binding.bind_cpu_input(name, array)
-        if self._scores.shape()[1] not in (length, self.graph.outputs[SCORES].dims[1]):
+        if self._scores.shape()[1] not in (length, self.graph.outputs[self._output].dims[1]):
             self._scores = self._allocated(length)
-        binding.bind_ortvalue_output(SCORES, self._scores)
+        binding.bind_ortvalue_output(self._output, self._scores)
         self.cache.bind(binding, length)
         self.graph.session.run_with_iobinding(binding)
         return host_array(self._scores)
 
     def _allocated(self, length: int) -> OrtValue:
         """A buffer for the graph's scores of ``length`` tokens, or of the last token."""
-        slot = self.graph.outputs[SCORES]
+        slot = self.graph.outputs[self._output]
         _, tokens, vocabulary = slot.dims
         shape = [len(self._mask), tokens if isinstance(tokens, int) else length, vocabulary]
         return OrtValue.ortvalue_from_shape_and_type(shape, slot.element, "cpu", 0)

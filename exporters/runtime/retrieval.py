@@ -129,7 +129,9 @@ class RetrievalRunner:
     def _similarity_of(self, head: HeadKind) -> Similarity:
         if isinstance(head, MultiVector):
             return "maxsim"
-        similarity = None if self._similarity == "maxsim" or isinstance(head, TokenWeights) else self._similarity
+        similarity = (
+            None if self._similarity == "maxsim" or isinstance(head, TokenWeights) else self._similarity
+        )
         if isinstance(head, Sparse) and self.several:
             similarity = None
         return similarity or ("dot" if isinstance(head, Sparse | TokenWeights) else "cosine")
