@@ -26,6 +26,7 @@ from zoo.record.manifest import Manifest, read_manifest
 from zoo.record.records import CacheRecord
 from zoo.weights.adapters import refuse_adapter
 from zoo.weights.modules import STATIC_PLACE
+from zoo.weights.names import SINGLE
 
 
 @dataclass(frozen=True)
@@ -82,8 +83,8 @@ class Exported:
     @property
     def static_queries(self) -> Path | None:
         """The directory of the static weights of queries, if the checkpoint has them."""
-        directory = self.directory / STATIC_PLACE
-        return directory if directory.is_dir() else None
+        listed = f"{STATIC_PLACE}/{SINGLE}" in self.manifest.files
+        return self.directory / STATIC_PLACE if listed else None
 
     @property
     def size(self) -> int:

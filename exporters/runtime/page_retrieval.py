@@ -61,7 +61,7 @@ class PagePrompts:
         assert self.spec.connector is not None
         token = self.spec.connector.token
         ids = self._ids(self.page)
-        return [part for each in ids for part in ([token] * vectors if each == token else [each])]
+        return [part for word in ids for part in ([token] * vectors if word == token else [word])]
 
     def query_ids(self, query: str) -> list[int]:
         """The token ids of a query."""

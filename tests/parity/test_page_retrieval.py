@@ -60,7 +60,7 @@ def colqwen2() -> tuple[Any, Any]:
     names = ("im_start", "im_end", "endoftext", "vision_start", "vision_end", "image_pad")
     words = tokenizer(*(f"<|{name}|>" for name in names))
     image = words.convert_tokens_to_ids("<|image_pad|>")
-    inner = CONFIGS["qwen2-vl"]
+    inner: dict[str, Any] = CONFIGS["qwen2-vl"]
     pixels = hf.Qwen2VLImageProcessor(patch_size=4, merge_size=2, min_pixels=64, max_pixels=1024)
     text = {**inner["text_config"], "vocab_size": image + 1, "max_position_embeddings": 512}
     config = hf.ColQwen2Config(

@@ -91,6 +91,10 @@ def test_routes_are_those_of_the_library(tmp_path: Path, make: Callable[[Path], 
         texts = [argument for text in SENTENCES for argument in ("--text", text)]
         told = invoke("run", tmp_path / f"x-{origin}", *queries, *texts, "--json")
         assert told.exit_code == 0, told.output
+        card = (tmp_path / f"x-{origin}" / "README.md").read_text()
+        assert (
+            "SparseStaticEmbedding/model.safetensors" if make is sparse else "`query_embedding` is the"
+        ) in card
         for answer, wanted in zip(json.loads(told.stdout)["queries"], expected[2], strict=True):
             assert [text["index"] for text in answer["texts"]] == wanted.argsort(descending=True).tolist()
             for text in answer["texts"]:
@@ -168,3 +172,4 @@ def test_static_weights_of_another_number_are_refused(tmp_path: Path) -> None:
     save_file({"weight": torch.ones(7)}, module / "model.safetensors")
     told = invoke("run", tmp_path / "x", "--query", "a", "--text", "b")
     assert told.exit_code == 2
+    assert f"{module} must have one tensor weight, with a number for each of the 30522 terms" in told.stderr

@@ -59,7 +59,6 @@ class _Retrieval(Family):
             **write(_WIDTH, expected.projection, FieldContext.of(model, "head")),
         }
 
-
     def _position(self, model: Model) -> PositionKind:
         """The position of the model inside, whose config states sections where its own class needs them."""
         if not self.sectioned:
