@@ -105,6 +105,10 @@ class RunOptions:
             raise UserError(
                 f"{used[0]} applies only to decoders, and {spec.name} is an encoder.\n  Remove the option."
             )
+        if used and ranks_pages(spec):
+            raise UserError(
+                f"{used[0]} applies only to models that generate text, and {spec.name} ranks images.\n  Remove the option."
+            )
         check_draft_tokens(self.draft_tokens, self.draft)
         self._check_ranking(spec)
 

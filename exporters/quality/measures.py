@@ -69,9 +69,13 @@ def score_agreement(reference: Tensor, scores: Tensor, neighbours: int = 10) -> 
 
 def late_interaction(queries: Sequence[Tensor], texts: Sequence[Tensor]) -> Tensor:
     """The score of each text for each query, N x M, from their vectors, T x W each: the sum, over a query's vectors, of the largest
-    product with a vector of the text (ColBERT: Khattab and Zaharia, 2020)."""
+    product with a vector of the text (ColBERT: Khattab and Zaharia, 2020); 0 for a text without vectors."""
+    none = torch.zeros((), dtype=torch.float64)
     return torch.stack(
-        [torch.stack([(query @ text.T).amax(-1).sum() for text in texts]) for query in queries]
+        [
+            torch.stack([(query @ text.T).amax(-1).sum() if len(text) else none for text in texts])
+            for query in queries
+        ]
     )
 
 

@@ -125,8 +125,15 @@ class EncoderRunner:
 
 
 def late_interaction(queries: Sequence[Floats], texts: Sequence[Floats]) -> Floats:
-    """The score of each text for each query: the sum, over a query's vectors, of the largest product with a vector of the text."""
-    return np.array([[(query @ text.T).max(-1).sum() for text in texts] for query in queries], np.float32)
+    """The score of each text for each query: the sum, over a query's vectors, of the largest product with a vector of the text; 0
+    for a text without vectors."""
+    return np.array(
+        [
+            [(query @ text.T).max(-1, initial=-np.inf if len(text) else 0).sum() for text in texts]
+            for query in queries
+        ],
+        np.float32,
+    )
 
 
 def _probabilities(scores: Floats) -> Floats:

@@ -20,7 +20,15 @@ Similarity = Literal["cosine", "dot", "euclidean", "manhattan", "maxsim"]
 _ROLES = {"query": ("query",), "document": ("document", "passage", "corpus")}
 """The names of the prompts for a role, in order of preference."""
 
-_UNAPPLIED = ("query_expansion", "query_prefix", "document_prefix", "do_query_expansion", "skiplist_words")
+_UNAPPLIED = (
+    "query_length",
+    "document_length",
+    "query_expansion",
+    "query_prefix",
+    "document_prefix",
+    "do_query_expansion",
+    "skiplist_words",
+)
 """The settings of late interaction that change which tokens count."""
 
 

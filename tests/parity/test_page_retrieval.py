@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -110,12 +111,24 @@ def test_other_inputs_are_refused(tmp_path: Path) -> None:
     assert invoke("export", tmp_path / "saved", "-o", tmp_path / "x", "--no-verify").exit_code == 0
     for given, words in (
         (["--query", "a", "--text", "b"], "compares queries with images, which --text does not give"),
+        (
+            ["--query", "a", "--top-k", "3"],
+            "--top-k applies only to models that generate text, and saved ranks images",
+        ),
         (["--query", "a"], "and --image is missing\n  Pass both."),
         (["--image", tmp_path / "page.png"], "and --query is missing\n  Pass both."),
     ):
         told = invoke("run", tmp_path / "x", *given)
         assert told.exit_code == 2
         assert words in told.stderr
+    words = (tmp_path / "x" / "tokenizer.json").read_text()
+    (tmp_path / "x" / "tokenizer.json").write_text(words.replace("<image>", "<other>"))
+    told = invoke("run", tmp_path / "x", "--query", "a", "--image", tmp_path / "page.png")
+    assert told.exit_code == 0, told.output  # the token is known by its id
+    shutil.copy(minilm_directory() / "tokenizer.json", tmp_path / "x")
+    told = invoke("run", tmp_path / "x", "--query", "a", "--image", tmp_path / "page.png")
+    assert told.exit_code == 2
+    assert "must have the token of images (30522) once" in told.stderr
     (tmp_path / "x" / "tokenizer.json").unlink()
     told = invoke("run", tmp_path / "x", "--query", "a", "--image", tmp_path / "page.png")
     assert told.exit_code == 2

@@ -407,6 +407,16 @@ def test_texts_are_ranked_by_each_head_and_all(three_heads: Path, three_exported
     assert "terms in common" in shown.stdout
 
 
+def test_a_text_of_one_token_has_no_vector(three_exported: Path) -> None:
+    """The first token has none."""
+    told = invoke("run", three_exported, "--query", "a cat", "--ids", "7", "--ids", "7,8,9", "--json")
+    assert told.exit_code == 0, told.output
+    (answer,) = json.loads(told.stdout)["queries"]
+    scores = {text["index"]: text["scores"]["multi_vector"] for text in answer["texts"]}
+    assert scores[0] == 0
+    assert scores[1] != 0
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -163,6 +163,16 @@ def test_two_bodies_are_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "x").exists()
 
 
+@pytest.mark.parametrize("command", ["export", "convert"])
+def test_static_weights_in_another_format_are_refused(command: str, tmp_path: Path) -> None:
+    sparse(tmp_path / "body").save(str(tmp_path / "saved"))
+    (tmp_path / "saved" / "query_0_SparseStaticEmbedding" / "model.safetensors").unlink()
+    told = invoke(command, tmp_path / "saved", "-o", tmp_path / "x")
+    assert told.exit_code == 2
+    assert "query_0_SparseStaticEmbedding must have model.safetensors" in told.stderr
+    assert not (tmp_path / "x").exists()
+
+
 def test_static_weights_of_another_number_are_refused(tmp_path: Path) -> None:
     sparse(tmp_path / "body").save(str(tmp_path / "saved"))
     export(import_spec(tmp_path / "saved"), tmp_path / "x", ExportOptions(weights=str(tmp_path / "saved")))

@@ -107,8 +107,16 @@ def carry_files(origin: Path, directory: Path) -> None:
 
 
 def carry_static_queries(origin: Path, directory: Path) -> None:
-    """Copy the module with the static weights of queries where present, to its usual directory.  Raises as :func:`carry`."""
+    """Copy the module with the static weights of queries where present, to its usual directory.
+
+    Raises :class:`specs.base.errors.UserError` if its weights are in another format, and as :func:`carry`.
+    """
     if (module := static_queries(origin)) is not None:
+        if not os.path.lexists(module / SINGLE):
+            raise UserError(
+                f"{module} must have {SINGLE}, the weights of the terms of queries\n"
+                "  Load the model with sentence-transformers and save it again."
+            )
         (directory / STATIC_PLACE).mkdir()
         for name in (CONFIG, SINGLE, *FILES):
             carry(module, directory / STATIC_PLACE, name)
