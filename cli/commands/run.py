@@ -185,7 +185,7 @@ def run(directory: ExportDirectory, options: RunOptions) -> None:
       zoo run build/llama --text "Once upon" --temperature 0.8 --seed 1
       zoo run build/llama --text "Once upon" --draft build/llama-small
       zoo run build/minilm --text "A cat sat." --text "A cat was sitting."
-      zoo run build/bge-m3 --query "where do cats sleep" --text "Cats sleep on sofas." --text "Dogs bark."
+      zoo run build/bge-m3 --query "cats" --text "Cats sleep." --text "Dogs bark."
       zoo run build/vit-base-16 --image cat.png --image dog.jpg
       zoo run build/whisper-tiny --audio speech.wav
       zoo run build/clip-vit-b32 --image cat.png --text "a cat" --text "a dog"
