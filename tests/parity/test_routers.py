@@ -137,6 +137,13 @@ def test_a_body_in_a_directory_of_its_own_needs_no_router(tmp_path: Path) -> Non
          "  Save each route as a model"),
         ({"parameters": {"route_mappings": {"(None, 'text')": "query"}}}, "without route_mappings"),
         ({"structure": {"query": [], "document": ["query_0_Transformer"]}}, "structure must have a module for query"),
+        ({"types": {"a": "sentence_transformers.models.StaticEmbedding", "query_0_Transformer": "sentence_transformers.models.Transformer"},
+          "structure": {"query": ["a"], "document": ["query_0_Transformer"]}},
+         "or queries have SparseStaticEmbedding alone\n  value: StaticEmbedding, and Transformer\n"),
+        ({"types": {"a": "sentence_transformers.models.LSTM", **{f"query_{i}_{kind}": f"sentence_transformers.models.{kind}"
+                                                                 for i, kind in enumerate(("Transformer", "Pooling"))}},
+          "structure": {"query": ["query_0_Transformer", "query_1_Pooling", "a"], "document": ["query_0_Transformer", "query_1_Pooling"]}},
+         "the modules Transformer -> Pooling -> LSTM are not supported"),
         ({"structure": {"query": ["../x"], "document": []}}, "a path that is empty or a directory next to it"),
         ({"structure": {"query": None, "document": None}}, "types must be an object, and structure an object of lists"),
         ({"structure": {"query": ["query_0_Transformer"], "document": ["query_0_Transformer", "query_1_Pooling"]}},

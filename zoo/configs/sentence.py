@@ -91,7 +91,6 @@ def sentence_modules(directory: Path) -> list[Module]:
         return []
     others = _after_body(directory, document)
     if query is not None and not static_queries(directory):
-        _after_body(directory, query)
         second = {module.kind for route in (query, document) for module in route[1:2]}
         if query != document and (query[:1] != document[:1] or second != {POOLING} or len(query) == 1):
             raise ConfigError(
@@ -100,6 +99,7 @@ def sentence_modules(directory: Path) -> list[Module]:
                 "  Save each route as a model, and export both: "
                 'SentenceTransformer(modules=[*model[0].sub_modules["query"]]).save("query").'
             )
+        _after_body(directory, query)
     elif query is not None and [module.kind for module in others] != [SPLADE]:
         raise ConfigError(
             f"{directory / MODULES}: {STATIC} for queries needs documents with {SPLADE}\n  value: {_chain(document)}\n"
