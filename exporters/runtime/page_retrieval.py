@@ -49,13 +49,13 @@ class PagePrompts:
         )
         whole = str(page) if packed else f"{image}{start}{page}\n"
         query = settings.get("query_prefix") or ("Query: " if packed else "Question: ")
-        found = cls(spec, tokenizer, whole, str(query), start)
-        if tokenizer.padding_id is None or found.page_ids(1).count(spec.connector.token) != 1:
+        prompts = cls(spec, tokenizer, whole, str(query), start)
+        if tokenizer.padding_id is None or prompts.page_ids(1).count(spec.connector.token) != 1:
             raise UserError(
                 f"{tokenizer.path} must name a pad_token, and the text of a page in {PROCESSOR} must have the token of images ({spec.connector.token}) once\n"
                 f"  value: {whole!r}\n  Use the tokenizer and the processor of the checkpoint."
             )
-        return found
+        return prompts
 
     def page_ids(self, vectors: int) -> list[int]:
         """The token ids of a page that an image of some vectors stands in."""
