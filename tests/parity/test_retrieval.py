@@ -332,6 +332,17 @@ def test_other_combinations_of_heads_have_no_directory(three_heads: Path, tmp_pa
         convert(type(spec).model_validate(data), str(three_heads), tmp_path)
 
 
+def test_the_class_that_loads_a_written_directory_is_named(saved: Late, tmp_path: Path) -> None:
+    """SentenceTransformer would load these directories with the mean of the tokens instead."""
+    late = saved(dense(12, 5, bias=False, activation_function=None), MultiVectorMask())
+    told = invoke("convert", late, "-o", tmp_path / "late")
+    assert f'sentence_transformers.MultiVectorEncoder("{tmp_path / "late"}")' in "".join(told.stdout.split())
+    modules = [Transformer(str(body(tmp_path / "mlm")), transformer_task="fill-mask"), SpladePooling()]
+    SparseEncoder(modules=modules, device="cpu").save(str(tmp_path / "splade"))
+    told = invoke("convert", tmp_path / "splade", "-o", tmp_path / "sparse")
+    assert f'sentence_transformers.SparseEncoder("{tmp_path / "sparse"}")' in "".join(told.stdout.split())
+
+
 # --------------------------------------------------------------------------------------------------------- zoo run
 
 
