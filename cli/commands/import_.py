@@ -193,9 +193,10 @@ def _with_remedy(error: UnsupportedFieldsError) -> UserError:
 
 def _has_weights(path: Path) -> bool:
     """Whether the checkpoint has weights: a file other than a config, or a directory with weight files."""
+    from zoo.weights.modules import body_directory
     from zoo.weights.names import has_weights
 
-    return has_weights(os.listdir(path)) if path.is_dir() else path.suffix != ".json"
+    return has_weights(os.listdir(body_directory(path))) if path.is_dir() else path.suffix != ".json"
 
 
 def _matched(spec: Model, path: Path) -> tuple[Model, CheckpointWeights]:
@@ -215,8 +216,9 @@ def _matched(spec: Model, path: Path) -> tuple[Model, CheckpointWeights]:
 def _class_of(path: Path) -> str:
     """The class that a checkpoint's config names, or else what the file is."""
     from zoo.families.common.config import CONFIG
+    from zoo.weights.modules import body_directory
 
-    config = path / CONFIG if path.is_dir() else path
+    config = body_directory(path) / CONFIG if path.is_dir() else path
     if config.suffix != ".json":
         return "a GGUF file"
     named = json.loads(config.read_text("utf-8")).get("architectures")

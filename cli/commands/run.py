@@ -18,7 +18,9 @@ from cli.terminal.option import AsJson, Quiet, option
 from cli.terminal.option_groups import DECODING, INPUTS
 
 if TYPE_CHECKING:
+    from cli.options.run_inputs import RunInputs
     from cli.running.output import RunContext
+    from exporters.runtime.text import TextTokenizer
     from specs.model.model import Model
     from zoo.generation.sampling import Sampling
     from zoo.generation.settings import GenerationSettings
@@ -38,6 +40,14 @@ class RunOptions:
     audio: Annotated[
         list[Path] | None,
         option("PATH", "Input recording (.wav), or a directory of them; repeatable.", INPUTS),
+    ] = None
+    query: Annotated[
+        list[str] | None,
+        option("TEXT", "Query to rank the texts for, by each head and all; repeatable.", INPUTS),
+    ] = None
+    head_weight: Annotated[
+        list[str] | None,
+        option("NAME=W", "Weight of a head in the score of all heads; repeatable.  [default: 1]", INPUTS),
     ] = None
     tokenizer: Tokenizer = None
     max_new_tokens: Annotated[
@@ -95,7 +105,45 @@ class RunOptions:
             raise UserError(
                 f"{used[0]} applies only to decoders, and {spec.name} is an encoder.\n  Remove the option."
             )
+        if used and ranks_pages(spec):
+            raise UserError(
+                f"{used[0]} applies only to models that generate text, and {spec.name} ranks images.\n  Remove the option."
+            )
         check_draft_tokens(self.draft_tokens, self.draft)
+        self._check_ranking(spec)
+
+    def _check_ranking(self, spec: Model) -> None:
+        """Raise :class:`specs.base.errors.UserError` for options of retrieval with another head."""
+        from specs.base.errors import UserError
+        from specs.kinds.retrieval import Several
+
+        texts = spec.architecture == "encoder" and spec.embedding_of(spec.first_stack).takes_tokens
+        if self.query and not (texts and spec.head.compares_texts) and not ranks_pages(spec):
+            raise UserError(
+                f"--query ranks texts by the vectors or the terms of an encoder, which {spec.name} does not give\n"
+                f"  value: {spec.architecture}, head {spec.head.kind}\n  Remove the option."
+            )
+        if self.head_weight and not isinstance(spec.head, Several):
+            raise UserError(
+                f"--head-weight applies only to models with several heads, and the head of {spec.name} is {spec.head.kind}\n"
+                "  Remove the option."
+            )
+
+    @property
+    def head_weights(self) -> dict[str, float]:
+        """The weights of heads by name.  Raises :class:`specs.base.errors.UserError` for one that is not a number."""
+        from specs.base.errors import UserError
+
+        weights = {}
+        for entry in self.head_weight or []:
+            name, _, value = entry.partition("=")
+            try:
+                weights[name] = float(value)
+            except ValueError:
+                raise UserError(
+                    f"--head-weight must be a head and a number\n  value: {entry!r}\n  Pass it as in sparse=0.3."
+                ) from None
+        return weights
 
     def sampling(self, settings: GenerationSettings) -> Sampling:
         """The sampling settings: greedy unless an option sets one, and then the checkpoint's for those that none sets."""
@@ -114,13 +162,19 @@ class RunOptions:
         )
 
 
+def ranks_pages(spec: Model) -> bool:
+    """Whether a model compares queries with images by the vectors of their tokens."""
+    return spec.architecture == "vision-language" and spec.head.compared_by == "late interaction"
+
+
 def run(directory: ExportDirectory, options: RunOptions) -> None:
     """Run an export in ONNX Runtime.
 
     Decoders and encoder-decoders continue each text, or say what is in each image or recording, greedily unless a
     sampling option is given. Encoders print vectors and their cosines, classes, the most likely tokens for each mask, or
     what is said in each recording (CTC), depending on the head; other heads' outputs are printed by name. Dual encoders print
-    how well each text fits each image.
+    how well each text fits each image. With --query, encoders of texts rank them: by vectors, terms, late interaction, or
+    all of these and their weighted mean; ColPali and ColQwen2 rank images.
     Text needs a tokenizer; --ids does not. Images and recordings are prepared as the checkpoint's
     preprocessor_config.json states. Timings go to stderr.
 
@@ -131,21 +185,22 @@ def run(directory: ExportDirectory, options: RunOptions) -> None:
       zoo run build/llama --text "Once upon" --temperature 0.8 --seed 1
       zoo run build/llama --text "Once upon" --draft build/llama-small
       zoo run build/minilm --text "A cat sat." --text "A cat was sitting."
+      zoo run build/bge-m3 --query "cats" --text "Cats sleep." --text "Dogs bark."
       zoo run build/vit-base-16 --image cat.png --image dog.jpg
       zoo run build/whisper-tiny --audio speech.wav
       zoo run build/clip-vit-b32 --image cat.png --text "a cat" --text "a dog"
     """
-    from cli.options.run_inputs import GivenOptions, read_inputs, read_pair
+    from cli.options.run_inputs import GivenOptions, read_inputs, read_pages, read_pair, read_queries
     from cli.running.drafted import print_drafted
     from cli.running.matches import print_matches
     from cli.running.output import RunContext, print_encoded, print_generated
-    from cli.terminal.render import say
+    from cli.running.pages import check_pages, print_pages
     from exporters.runtime.draft import DRAFT_TOKENS
     from exporters.runtime.exported import open_export
     from exporters.runtime.text import find_text
 
     exported = open_export(directory, options.provider, options.adapter)
-    text_codec = find_text(directory, options.tokenizer, needed=bool(options.text))
+    text_codec = find_text(directory, options.tokenizer, needed=bool(options.text or options.query))
     if text_codec is not None:
         text_codec.use(exported.sentences)
     inputs = GivenOptions(options.text or [], options.ids or [], options.image or [], options.audio or [])
@@ -155,9 +210,20 @@ def run(directory: ExportDirectory, options: RunOptions) -> None:
             exported, *read_pair(inputs, exported, text_codec), as_json=options.as_json, quiet=options.quiet
         )
         return
-    shown = RunContext(
-        exported, text_codec, read_inputs(inputs, exported, text_codec), options.as_json, options.quiet
-    )
+
+    def context(values: RunInputs) -> RunContext:
+        return RunContext(exported, text_codec, values, options.as_json, options.quiet)
+
+    if ranks_pages(exported.spec):
+        tokenizer = check_pages(inputs, options.query, exported, text_codec)
+        print_pages(context(read_pages(inputs, exported, tokenizer)), options.query or [], tokenizer)
+        return
+    if options.query:
+        asked, ranked = read_queries(options.query, inputs, exported, text_codec)
+        print_encoded(context(ranked), context(asked), options.head_weights)
+        _tell_cut(text_codec, len(options.query) + len(inputs.texts))
+        return
+    shown = context(read_inputs(inputs, exported, text_codec))
     if exported.spec.decodes:
         sampling, stop = options.sampling(exported.settings), _stop_ids(options.stop, shown)
         most = options.max_new_tokens or 64
@@ -167,14 +233,18 @@ def run(directory: ExportDirectory, options: RunOptions) -> None:
             draft = open_export(options.draft, options.provider)
             print_drafted(shown, draft, options.draft_tokens or DRAFT_TOKENS, sampling, most, stop)
     else:
-        print_encoded(shown)
-    if text_codec is not None and text_codec.cut:
-        verb = "has" if text_codec.cut == 1 else "have"
-        say(
-            f"{text_codec.cut} of {len(inputs.texts)} texts {verb} more than the checkpoint's {text_codec.usage.most} tokens; the rest was not read.",
-            "yellow",
-            err=True,
-        )
+        print_encoded(shown, None, options.head_weights)
+    _tell_cut(text_codec, len(inputs.texts))
+
+
+def _tell_cut(text: TextTokenizer | None, count: int) -> None:
+    """Print how many of the texts were truncated, on stderr."""
+    from cli.terminal.render import say
+
+    if text is not None and text.cut:
+        verb = "has" if text.cut == 1 else "have"
+        rest = f"more than the checkpoint's {text.usage.most} tokens; the rest was not read."
+        say(f"{text.cut} of {count} texts {verb} {rest}", "yellow", err=True)
 
 
 def _stop_ids(stop: list[str] | None, shown: RunContext) -> list[int] | None:

@@ -104,6 +104,47 @@ def read_pair(
     return RunInputs(prompts, "text", names), _images(arguments.images, exported)
 
 
+def read_queries(
+    queries: Sequence[str], arguments: GivenOptions, exported: Exported, tokenizer: TextTokenizer | None
+) -> tuple[RunInputs, RunInputs]:
+    """Queries and the texts to rank, each with the prompt of its role.
+
+    Raises :class:`specs.base.errors.UserError` for inputs that the model does not take.
+    """
+    if tokenizer is None:
+        from specs.base.errors import UserError
+
+        raise UserError(
+            "--query needs a tokenizer, and there is no tokenizer.json beside the model.\n  Pass --tokenizer PATH."
+        )
+    usage = exported.sentences.of("query")
+    if exported.static_queries is not None:
+        from exporters.runtime.text import find_text
+
+        static = find_text(exported.static_queries, None, needed=True) or tokenizer
+        ids = [static.plain(f"{usage.before}{query}") for query in queries]
+    else:
+        tokenizer.use(usage)
+        ids = tokenizer.ids(queries)
+    asked = RunInputs(ids, "query", list(queries))
+    tokenizer.use(exported.sentences.of("document"))
+    return asked, read_inputs(arguments, exported, tokenizer)
+
+
+def read_pages(arguments: GivenOptions, exported: Exported, tokenizer: TextTokenizer | None) -> RunInputs:
+    """The images to rank.  Raises :class:`specs.base.errors.UserError` for those that the model reads in tiles."""
+    from exporters.preprocessing.images import image_files
+    from specs.base.errors import UserError
+
+    images, count, ids = _images_among_tokens(arguments, exported, tokenizer)
+    if ids is not None and not exported.spec.packs_images:
+        raise UserError(
+            f"{exported.spec.name} reads images in tiles, which --query does not rank\n  Run its graphs with onnxruntime."
+        )
+    names = [path.name for file in arguments.images for path in image_files(file)]
+    return RunInputs([[]] * count, "image", names, images)
+
+
 def _texts_with_images(
     arguments: GivenOptions, exported: Exported, tokenizer: TextTokenizer | None
 ) -> RunInputs:

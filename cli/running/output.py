@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -158,24 +158,25 @@ def _data(shown: RunContext, index: int, continuation: Continuation) -> dict[str
     return data if shown.text is None else {**data, "text": shown.text.text(continuation.ids)}
 
 
-def print_encoded(shown: RunContext) -> None:
-    """Print vectors, classes or masked tokens, depending on the head, or else its outputs by name."""
-    from cli.running.retrieval import print_terms, print_token_vectors
-    from exporters.runtime.encoding import CLASSES, MASKS, SPEECH, TERMS, TOKENS, VECTORS, EncoderRunner
+def print_encoded(shown: RunContext, queries: RunContext | None, head_weights: Mapping[str, float]) -> None:
+    """Print vectors, classes or masked tokens, depending on the head, or else its outputs by name; with queries, a ranking for
+    each."""
+    from cli.running.retrieval import print_ranking, print_retrieval
+    from exporters.runtime.encoding import CLASSES, MASKS, RETRIEVAL, SPEECH, VECTORS, EncoderRunner
 
     encoder = EncoderRunner(shown.exported)
     head = shown.exported.spec.head
     begun = time.perf_counter()
-    if isinstance(head, CLASSES):
+    if queries is not None:
+        data = print_ranking(shown, queries, encoder, head_weights)
+    elif isinstance(head, CLASSES):
         data = _print_classes(shown, encoder)
     elif isinstance(head, MASKS):
         data = _print_masked(shown, encoder)
     elif isinstance(head, SPEECH):
         data = _print_spoken(shown, encoder)
-    elif isinstance(head, TERMS):
-        data = print_terms(shown, encoder)
-    elif isinstance(head, TOKENS):
-        data = print_token_vectors(shown, encoder)
+    elif isinstance(head, RETRIEVAL):
+        data = print_retrieval(shown, encoder, head_weights)
     elif isinstance(head, VECTORS):
         data = _print_vectors(shown, encoder)
     else:

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from zoo.checkpoints.converting import Conversion
 
 
+_ENCODERS = {"_SpladePooling/": "SparseEncoder", "_MultiVectorMask/": "MultiVectorEncoder"}
+"""The classes of sentence-transformers for heads of retrieval, by a module's directory; SentenceTransformer ignores these modules."""
+
+
 def checkpoint_rows(
     screen: Screen, written: Conversion, directory: Path, *, remote_code: bool = False
 ) -> None:
@@ -38,6 +42,7 @@ def loader(written: Conversion, directory: Path, *, remote_code: bool = False) -
     if written.class_name is None and written.loader is None:
         return f'zoo.build("{directory}/spec.yaml", "{directory}")'
     if MODULES in written.files:
-        return f'sentence_transformers.SentenceTransformer("{directory}")'
+        named = (name for module, name in _ENCODERS.items() if any(module in file for file in written.files))
+        return f'sentence_transformers.{next(named, "SentenceTransformer")}("{directory}")'
     trusted = ", trust_remote_code=True" if remote_code else ""
     return f'transformers.{written.loader or written.class_name}.from_pretrained("{directory}"{trusted})'

@@ -26,6 +26,7 @@ from zoo.record.usage import Usage
 from zoo.tracing.dual_encoder_tasks import whole_task
 from zoo.tracing.task import Task
 from zoo.tracing.tasks import tasks_with_first_step
+from zoo.weights.modules import body_directory
 
 _GROUPED = frozenset(
     [
@@ -107,7 +108,7 @@ def _settings(deployment: Deployment, shared: bool) -> dict[str, Data]:
 
 def _tokenizer(origin: Path) -> dict[str, Data]:
     """Return the tokenizer's settings for the client's version of transformers, if they differ."""
-    settings = stated_in(origin / TOKENIZER)
+    settings = stated_in(body_directory(origin) / TOKENIZER)
     changed = dict(settings)
     if renamed := _TOKENIZERS.get(settings.get("tokenizer_class", "")):
         changed["tokenizer_class"] = renamed

@@ -12,7 +12,7 @@ from typing import Any
 
 from specs.base.errors import Problem, SpecError, UserError
 from specs.base.suggest import suggestion
-from specs.files.export_options import ArtefactOptions, default_of, mark_of
+from specs.files.export_options import ArtefactOptions, default_of, mark_of, option_word
 from specs.files.zoo_file import (
     MAX_ARTEFACTS,
     OUTPUT,
@@ -176,5 +176,5 @@ def _name_of(options: ArtefactOptions) -> str:
 
 
 def _word(name: str, value: Any) -> str:
-    plain = str(value).replace("/", "_").replace(" ", "")
+    plain = option_word(value)
     return plain if mark_of(name).word == "{}" else f"{name.replace('_', '-')}-{plain}"

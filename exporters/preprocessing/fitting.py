@@ -23,9 +23,16 @@ PROCESSOR = "processor_config.json"
 
 def audio_settings(directory: Path) -> dict[str, Any]:
     """The settings for audio in a directory; empty without any."""
-    settings = stated_in(directory / PREPROCESSOR) or stated_in(directory / PROCESSOR).get(
-        "feature_extractor"
-    )
+    return _settings(directory, "feature_extractor")
+
+
+def image_settings(directory: Path) -> dict[str, Any]:
+    """The settings for images in a directory; empty without any."""
+    return _settings(directory, "image_processor")
+
+
+def _settings(directory: Path, section: str) -> dict[str, Any]:
+    settings = stated_in(directory / PREPROCESSOR) or stated_in(directory / PROCESSOR).get(section)
     return settings if isinstance(settings, dict) else {}
 
 

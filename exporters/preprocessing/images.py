@@ -16,11 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from exporters.preprocessing.canvas_tiles import CanvasTiles
-from exporters.preprocessing.fitting import PREPROCESSOR, check_fit, input_shape, media_bytes
+from exporters.preprocessing.fitting import PREPROCESSOR, check_fit, image_settings, input_shape, media_bytes
 from exporters.preprocessing.tiles import Grid, Tiles
 from specs.base.errors import UserError
 from specs.model.model import Model
-from zoo.checkpoints.carried import stated_in
 
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".tif", ".tiff"})
 """The suffixes of image files."""
@@ -56,7 +55,7 @@ class Pixels:
         Raises :class:`specs.base.errors.UserError` for additional crops of an image (Gemma 3's pan and scan).
         """
         for directory in directories:
-            settings = stated_in(directory / PREPROCESSOR)
+            settings = image_settings(directory)
             if settings.get("do_pan_and_scan"):
                 raise UserError(
                     f"{directory / PREPROCESSOR}: do_pan_and_scan must be false, as crops beside an image are not supported\n"

@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from exporters.preprocessing.fitting import PREPROCESSOR
+from exporters.preprocessing.fitting import image_settings
 from exporters.preprocessing.images import Pixels, Values, number_in, open_image
 from specs.base.errors import UserError
 from specs.kinds.packed_patches import PackedPatches
 from specs.model.model import Model
-from zoo.checkpoints.carried import stated_in
 
 BICUBIC = 3
 CLIP_MEAN, CLIP_STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
@@ -51,7 +50,7 @@ class Packing:
     @classmethod
     def beside(cls, *directories: Path) -> Packing:
         """The settings in the first directory with a preprocessor_config.json; defaults without one."""
-        settings = (stated_in(directory / PREPROCESSOR) for directory in directories)
+        settings = map(image_settings, directories)
         return cls._read(next((fields for fields in settings if fields), {}))
 
     @classmethod

@@ -10,8 +10,9 @@ import torch
 from torch import Tensor
 
 from exporters.data.stored_weights import alike
+from exporters.quality.outputs import Outputs
 from exporters.quality.quality import Cost
-from exporters.quality.tallies import Outputs, tally_for
+from exporters.quality.tallies import tally_for
 from exporters.verification.cases import Case
 from exporters.verification.reference import full_pass
 from specs.model.model import Model

@@ -13,8 +13,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from exporters.quality.measures import log_probabilities, same_top_token
+from exporters.quality.outputs import Outputs, judged_positions
 from exporters.quality.runners import Files, Runner
-from exporters.quality.tallies import ROWS, Outputs, judged_positions
+from exporters.quality.tallies import ROWS
 from exporters.verification.cases import Batch, Case
 from zoo.core.graph_names import HIDDEN_STATES
 from zoo.tracing.task import HIDDEN

@@ -44,17 +44,21 @@ def cosine(reference: Tensor, vectors: Tensor) -> Tensor:
     return torch.where(both_zero, 1.0, (a * b).sum(-1) / sizes.clamp(min=1e-300))
 
 
-def rank_agreement(reference: Tensor, vectors: Tensor, neighbours: int = 10) -> float:
-    """The share of common nearest neighbours by cosine in two sets of vectors, N x D each, averaged over the rows.
+def cosine_table(vectors: Tensor) -> Tensor:
+    """The cosine of each pair of vectors, N x N from N x D."""
+    return products(_unit(vectors))
 
-    A row is not its own neighbour. With fewer than ``neighbours + 1`` rows, each has N - 1 neighbours.
-    """
-    first, second = (_unit(values) @ _unit(values).T for values in (reference, vectors))
-    return score_agreement(first, second, neighbours)
+
+def products(vectors: Tensor) -> Tensor:
+    """The product of each pair of vectors, N x N from N x D."""
+    return vectors.double() @ vectors.double().T
 
 
 def score_agreement(reference: Tensor, scores: Tensor, neighbours: int = 10) -> float:
-    """The share of common nearest neighbours in two tables of scores, N x N each, as in :func:`rank_agreement`."""
+    """The share of common nearest neighbours in two tables of scores, N x N each, averaged over the rows.
+
+    A row is not its own neighbour. With fewer than ``neighbours + 1`` rows, each has N - 1 neighbours.
+    """
     count = min(neighbours, len(reference) - 1)
     if count < 1:
         return 1.0
@@ -65,9 +69,13 @@ def score_agreement(reference: Tensor, scores: Tensor, neighbours: int = 10) -> 
 
 def late_interaction(queries: Sequence[Tensor], texts: Sequence[Tensor]) -> Tensor:
     """The score of each text for each query, N x M, from their vectors, T x W each: the sum, over a query's vectors, of the largest
-    product with a vector of the text (ColBERT: Khattab and Zaharia, 2020)."""
+    product with a vector of the text (ColBERT: Khattab and Zaharia, 2020); 0 for a text without vectors."""
+    none = torch.zeros((), dtype=torch.float64)
     return torch.stack(
-        [torch.stack([(query @ text.T).amax(-1).sum() for text in texts]) for query in queries]
+        [
+            torch.stack([(query @ text.T).amax(-1).sum() if len(text) else none for text in texts])
+            for query in queries
+        ]
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from exporters.quality.budget import Budget
@@ -19,21 +19,33 @@ class Measure:
     lower_is_better: bool = False
 
 
-MEASURES = {
-    "kl": Measure("KL divergence from float, nats", ".2e", True),
-    "top_token": Measure("same top token", ".2%"),
-    "perplexity": Measure("perplexity", ".4f", True),
-    "reference_perplexity": Measure("perplexity of float", ".4f", True),
-    "cosine": Measure("cosine to float, mean", ".5f"),
-    "least_cosine": Measure("cosine to float, least", ".5f"),
-    "same_neighbours": Measure("same 10 nearest neighbours", ".2%"),
-    "same_matches": Measure("same best match of text and image", ".2%"),
-    "token_error_rate": Measure("token error rate against float", ".2%", True),
-    "greedy_acceptance": Measure("accepted in greedy decoding", ".2%"),
-    "greedy_tokens_per_call": Measure("tokens per call in greedy decoding", ".2f"),
-    "sampling_acceptance": Measure("accepted in sampling", ".2%"),
-    "sampling_tokens_per_call": Measure("tokens per call in sampling", ".2f"),
-}
+class _Measures(dict[str, Measure]):
+    """Measures by record name; ``same_neighbours.dense`` is the measure ``same_neighbours`` of the head ``dense``."""
+
+    def __missing__(self, name: str) -> Measure:
+        measure, _, head = name.partition(".")
+        if not head:
+            raise KeyError(name)
+        return replace(self[measure], label=f"{self[measure].label}, {head}")
+
+
+MEASURES = _Measures(
+    {
+        "kl": Measure("KL divergence from float, nats", ".2e", True),
+        "top_token": Measure("same top token", ".2%"),
+        "perplexity": Measure("perplexity", ".4f", True),
+        "reference_perplexity": Measure("perplexity of float", ".4f", True),
+        "cosine": Measure("cosine to float, mean", ".5f"),
+        "least_cosine": Measure("cosine to float, least", ".5f"),
+        "same_neighbours": Measure("same 10 nearest neighbours", ".2%"),
+        "same_matches": Measure("same best match of text and image", ".2%"),
+        "token_error_rate": Measure("token error rate against float", ".2%", True),
+        "greedy_acceptance": Measure("accepted in greedy decoding", ".2%"),
+        "greedy_tokens_per_call": Measure("tokens per call in greedy decoding", ".2f"),
+        "sampling_acceptance": Measure("accepted in sampling", ".2%"),
+        "sampling_tokens_per_call": Measure("tokens per call in sampling", ".2f"),
+    }
+)
 """All figures by record name."""
 
 

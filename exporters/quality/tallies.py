@@ -5,17 +5,17 @@ Shapes: batch B, tokens T, vocabulary or labels V, width D.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from exporters.quality import measures
+from exporters.quality.outputs import Outputs, judged_positions
+from exporters.quality.text_tallies import text_tally
 from exporters.verification.cases import Case
 from specs.model.model import Model
-
-Outputs = Mapping[str, Tensor]
 
 ROWS = 64
 """The number of positions whose scores are in float64 at a time."""
@@ -36,10 +36,18 @@ class Tally(Protocol):
 def figures_of(tallies: Collection[Tally], empty: Tally) -> dict[str, float]:
     """The figures of the cases of several tallies of one class, as if one had got them; ``empty`` is a new one of the class."""
     for tally in tallies:
-        for name, values in vars(tally).items():
-            if isinstance(values, list):
-                getattr(empty, name).extend(values)
+        _extend(empty, tally)
     return empty.figures()
+
+
+def _extend(tally: Tally, other: Tally) -> None:
+    """Add the cases of another tally of the same class."""
+    for name, values in vars(other).items():
+        if isinstance(values, list):
+            getattr(tally, name).extend(values)
+        elif isinstance(values, dict):
+            for head, part in values.items():
+                _extend(getattr(tally, name)[head], part)
 
 
 class Scores:
@@ -89,50 +97,6 @@ class Scores:
         return figures
 
 
-def judged_positions(case: Case, scores: Tensor) -> Tensor:
-    """Whether each score is judged, B or B T: at real tokens, and with images only from the last image vector on."""
-    mask = case.batch.real
-    if scores.dim() < 3 or mask is None:
-        return torch.ones(scores.shape[:-1], dtype=torch.bool)
-    real = mask == 1
-    if case.placeholder is None:
-        return real
-    seen = (case.batch.inputs == case.placeholder).to(torch.int64)
-    return real & (seen.flip(1).cumsum(1).flip(1) == seen)  # no image vector follows
-
-
-class Vectors:
-    """Cosines and nearest-neighbour agreement of one vector per row: ``output``, or the mean of B T D."""
-
-    def __init__(self, output: str) -> None:
-        self._output = output
-        self._wanted: list[Tensor] = []
-        self._got: list[Tensor] = []
-
-    def add(self, case: Case, wanted: Outputs | None, got: Outputs) -> None:
-        assert wanted is not None
-        self._wanted.append(self.pooled(case, wanted))
-        self._got.append(self.pooled(case, got))
-
-    def pooled(self, case: Case, outputs: Outputs) -> Tensor:
-        values = outputs[self._output].float()
-        if values.dim() == 2:
-            return values
-        if case.batch.real is None:
-            return values.mean(1)
-        weights = case.batch.real[..., None].to(values.dtype)
-        return (values * weights).sum(1) / weights.sum(1)
-
-    def figures(self) -> dict[str, float]:
-        wanted, got = torch.cat(self._wanted), torch.cat(self._got)
-        cosines = measures.cosine(wanted, got)
-        return {
-            "cosine": float(cosines.mean()),
-            "least_cosine": float(cosines.min()),
-            "same_neighbours": measures.rank_agreement(wanted, got),
-        }
-
-
 class Pairs:
     """Cosines of text and image vectors, and agreement of each one's nearest vector of the other kind."""
 
@@ -162,31 +126,6 @@ class Pairs:
             "cosine": float(cosines.mean()),
             "least_cosine": float(cosines.min()),
             "same_matches": sum(agreements) / len(agreements),
-        }
-
-
-class TokenVectors:
-    """Cosines of the vectors of tokens, and nearest-neighbour agreement of texts by late interaction; ``output``: B T W."""
-
-    def __init__(self, output: str) -> None:
-        self._output = output
-        self._wanted: list[Tensor] = []
-        self._got: list[Tensor] = []
-
-    def add(self, case: Case, wanted: Outputs | None, got: Outputs) -> None:
-        assert wanted is not None
-        for vectors, side in ((self._wanted, wanted), (self._got, got)):
-            values = side[self._output].double()
-            real = judged_positions(case, values)
-            vectors.extend(row[mask] for row, mask in zip(values, real, strict=True))
-
-    def figures(self) -> dict[str, float]:
-        cosines = measures.cosine(torch.cat(self._wanted), torch.cat(self._got))
-        wanted, got = (measures.late_interaction(vectors, vectors) for vectors in (self._wanted, self._got))
-        return {
-            "cosine": float(cosines.mean()),
-            "least_cosine": float(cosines.min()),
-            "same_neighbours": measures.score_agreement(wanted, got),
         }
 
 
@@ -221,11 +160,10 @@ def tally_for(spec: Model) -> Tally:
     tallies: dict[str, Callable[[], Tally]] = {
         "scores": lambda: Scores(next_token=scores_next_tokens(spec)),
         "pairs": Pairs,
-        "vectors": lambda: Vectors(spec.head.vector_output),
-        "late interaction": lambda: TokenVectors(spec.head.vector_output),
         "values": Values,
     }
-    return tallies[spec.head.compared_by]()
+    compared = spec.head.compared_by
+    return tallies[compared]() if compared in tallies else text_tally(spec.head)
 
 
 def scores_next_tokens(spec: Model) -> bool:

@@ -19,7 +19,9 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from exporters.quality.tallies import Outputs, Pairs, Scores, Vectors, judged_positions, tally_for
+from exporters.quality.outputs import Outputs, judged_positions
+from exporters.quality.tallies import Pairs, Scores, tally_for
+from exporters.quality.text_tallies import Vectors
 from exporters.rounding.bit_choice import Key
 from exporters.verification.cases import Batch, Case
 from exporters.verification.reference import full_pass

@@ -26,8 +26,9 @@ class Decoding:
     """``rows`` sequences of at most ``room`` tokens each, and their cache.
 
     ``constant``: the inputs that are the same in every call, such as an encoder's keys and values. ``embed`` returns the
-    inputs for tokens and their mask, by name, for a graph that takes embeddings. With ``keeps_hidden``, ``hidden`` are the last
-    hidden states of the tokens of the last call, B T D. Raises :class:`specs.base.errors.UserError` if the graph's cache is shorter.
+    inputs for tokens and their mask, by name, for a graph that takes embeddings. ``output`` names the scores, or the vectors of
+    tokens in their place. With ``keeps_hidden``, ``hidden`` are the last hidden states of the tokens of the last call, B T D.
+    Raises :class:`specs.base.errors.UserError` if the graph's cache is shorter.
     """
 
     hidden: Floats
@@ -40,6 +41,7 @@ class Decoding:
         room: int,
         constant: Mapping[str, OrtValue] | None = None,
         embed: Callable[[Ids, Ids], Mapping[str, Floats | Ids]] | None = None,
+        output: str = SCORES,
         *,
         keeps_hidden: bool = False,
     ) -> None:
@@ -50,7 +52,7 @@ class Decoding:
             )
         self.graph = graph
         self._constant = dict(constant or {})
-        self._embed, self._keeps_hidden = embed, keeps_hidden
+        self._embed, self._output, self._keeps_hidden = embed, output, keeps_hidden
         self._facts, self._padded_right = facts, facts.padding == "right"
         self._mask = np.zeros((rows, 0), np.int64)  # B P
         names = [name for name in graph.inputs if is_past(name) and name not in self._constant]
@@ -139,9 +141,9 @@ class Decoding:
             inputs[HIDDEN_STATES] = beside
         for name, array in inputs.items():
             binding.bind_cpu_input(name, array)
-        if self._scores.shape()[1] not in (length, self.graph.outputs[SCORES].dims[1]):
+        if self._scores.shape()[1] not in (length, self.graph.outputs[self._output].dims[1]):
             self._scores = self._allocated(length)
-        binding.bind_ortvalue_output(SCORES, self._scores)
+        binding.bind_ortvalue_output(self._output, self._scores)
         self.cache.bind(binding, length)
         if self._keeps_hidden:
             self.hidden = np.empty((*ids.shape, int(self.graph.outputs[HIDDEN].dims[-1])), np.float32)
@@ -152,7 +154,7 @@ class Decoding:
 
     def _allocated(self, length: int) -> OrtValue:
         """A buffer for the graph's scores of ``length`` tokens, or of the last token."""
-        slot = self.graph.outputs[SCORES]
+        slot = self.graph.outputs[self._output]
         _, tokens, vocabulary = slot.dims
         shape = [len(self._mask), tokens if isinstance(tokens, int) else length, vocabulary]
         return OrtValue.ortvalue_from_shape_and_type(shape, slot.element, "cpu", 0)

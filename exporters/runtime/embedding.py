@@ -13,7 +13,7 @@ from exporters.runtime.graph import Floats, Ids, LoadedGraph, host_array
 from exporters.runtime.model_inputs import model_inputs
 from specs.base.errors import UserError, option_name
 from specs.model.model import Model
-from zoo.core.graph_names import GRID, IMAGE_FEATURES
+from zoo.core.graph_names import COORDINATES, GRID, IMAGE_FEATURES
 
 Images = Floats | PackedImages
 """Images of one size, M C H W, or of any size."""
@@ -71,6 +71,24 @@ class ImageEmbedder:
             inputs["token_type_ids"] = np.zeros_like(ids)
         outputs = self.embedding.run(inputs, dict.fromkeys(self.embedding.outputs, "cpu"))
         return {name: host_array(value) for name, value in outputs.items()}
+
+
+class CallByCall:
+    """Embeds tokens call by call: the first call has all images, and coordinates of later calls continue after the largest."""
+
+    def __init__(self, embedder: ImageEmbedder, images: Images | None) -> None:
+        self._embedder = embedder
+        self._vectors = None if images is None else embedder.encode_images(images)
+        self._grids = images.grids if isinstance(images, PackedImages) else None
+        self._next: Ids | int = 0  # the next coordinate of each row, B 1
+
+    def __call__(self, ids: Ids, mask: Ids) -> dict[str, Floats | Ids]:
+        inputs = self._embedder.embed(ids, self._vectors, self._grids, mask)
+        self._vectors = self._grids = None
+        if COORDINATES in inputs:
+            inputs[COORDINATES] = inputs[COORDINATES] + self._next
+            self._next = np.where(mask == 1, inputs[COORDINATES].max(0), -1).max(1, keepdims=True) + 1
+        return inputs
 
 
 def with_placeholders(

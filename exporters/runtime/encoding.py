@@ -5,7 +5,7 @@ Shapes: batch B, tokens T, width D, vocabulary V.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,15 +14,15 @@ from exporters.runtime.exported import Exported
 from exporters.runtime.graph import Floats, Ids, host_array
 from exporters.runtime.model_inputs import InputBatch, ModelInputs, batches, model_inputs
 from exporters.runtime.transcripts import best_labels
-from specs.kinds.head import NoHead, Pooler
-from specs.kinds.retrieval import TERM_WEIGHTS, TOKEN_VECTORS, MultiVector, Sparse
+from specs.kinds.head import HeadKind, NoHead, Pooler
+from specs.kinds.retrieval import MultiVector, Several, Sparse, TokenWeights
 from specs.kinds.sequence_heads import Classification, DistilledClassification, Pooled
 from specs.kinds.token_heads import CTC
 from specs.kinds.vocabulary_heads import MaskedLanguageModeling
 
 # The heads whose outputs have a form of their own; those of others are shown by name.
 VECTORS, CLASSES = (NoHead, Pooler, Pooled), (Classification, DistilledClassification)
-MASKS, SPEECH, TERMS, TOKENS = MaskedLanguageModeling, CTC, Sparse, MultiVector
+MASKS, SPEECH, RETRIEVAL = MaskedLanguageModeling, CTC, (MultiVector, Sparse, TokenWeights, Several)
 
 
 @dataclass(frozen=True)
@@ -81,25 +81,18 @@ class EncoderRunner:
         return EncodedVectors(vectors[0].kind, np.concatenate([part.values for part in vectors]))
 
     def _vectors(self, batch: InputBatch) -> EncodedVectors:
-        (outputs, mask), head = self.outputs(batch), self.spec.head
+        return self.sequence_vectors(self.spec.head, *self.outputs(batch))
+
+    def sequence_vectors(
+        self, head: HeadKind, outputs: Mapping[str, Floats], mask: Ids | None
+    ) -> EncodedVectors:
+        """One vector per input of a batch: the head's, or the mean over its tokens, patches or frames."""
         if (name := head.sequence_output) is not None:
             return EncodedVectors(name, outputs[name][:, : self._dimensions])
         hidden = outputs["last_hidden_state"]  # B T D
         weights = np.ones(hidden.shape[:2], np.float32) if mask is None else mask.astype(np.float32)
         mean = (hidden * weights[..., None]).sum(1) / weights.sum(1, keepdims=True)
         return EncodedVectors("mean of last_hidden_state", mean)
-
-    def terms(self, inputs: ModelInputs) -> Floats:
-        """The weight of each term of the vocabulary, B V."""
-        return np.concatenate([self.outputs(batch)[0][TERM_WEIGHTS] for batch in batches(inputs)])
-
-    def token_vectors(self, inputs: ModelInputs) -> list[Floats]:
-        """The vectors of each text's tokens, T W."""
-        return [
-            row if mask is None else row[mask[index] == 1]
-            for outputs, mask in map(self.outputs, batches(inputs))
-            for index, row in enumerate(outputs[TOKEN_VECTORS])
-        ]
 
     def classes(self, inputs: ModelInputs) -> Floats:
         """The probability of each label, B labels; a single label, as in rerankers, has a sigmoid probability."""
@@ -132,8 +125,15 @@ class EncoderRunner:
 
 
 def late_interaction(queries: Sequence[Floats], texts: Sequence[Floats]) -> Floats:
-    """The score of each text for each query: the sum, over a query's vectors, of the largest product with a vector of the text."""
-    return np.array([[(query @ text.T).max(-1).sum() for text in texts] for query in queries], np.float32)
+    """The score of each text for each query: the sum, over a query's vectors, of the largest product with a vector of the text; 0
+    for a text without vectors."""
+    return np.array(
+        [
+            [(query @ text.T).max(-1, initial=-np.inf if len(text) else 0).sum() for text in texts]
+            for query in queries
+        ],
+        np.float32,
+    )
 
 
 def _probabilities(scores: Floats) -> Floats:

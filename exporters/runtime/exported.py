@@ -25,6 +25,8 @@ from zoo.record.integrity import check_sizes
 from zoo.record.manifest import Manifest, read_manifest
 from zoo.record.records import CacheRecord
 from zoo.weights.adapters import refuse_adapter
+from zoo.weights.modules import STATIC_PLACE
+from zoo.weights.names import SINGLE
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,12 @@ class Exported:
         if not spec.head.embeds_texts:
             return SentenceUsage()
         return SentenceUsage.beside(self.directory, spec.context_length_of(spec.last_stack))
+
+    @property
+    def static_queries(self) -> Path | None:
+        """The directory of the static weights of queries, if the checkpoint has them."""
+        listed = f"{STATIC_PLACE}/{SINGLE}" in self.manifest.files
+        return self.directory / STATIC_PLACE if listed else None
 
     @property
     def size(self) -> int:

@@ -11,14 +11,12 @@ from typing import Literal, Self
 import numpy as np
 from onnxruntime import OrtValue
 
-from exporters.preprocessing.packed import PackedImages
 from exporters.runtime.decoding import Decoding
-from exporters.runtime.embedding import ImageEmbedder, Images
+from exporters.runtime.embedding import CallByCall, ImageEmbedder, Images
 from exporters.runtime.exported import Exported
-from exporters.runtime.graph import Floats, Ids, LoadedGraph
+from exporters.runtime.graph import LoadedGraph
 from exporters.runtime.model_inputs import InputBatch, ModelInputs, batches, model_inputs
 from specs.base.errors import UserError, option_name
-from zoo.core.graph_names import COORDINATES
 from zoo.core.state_names import is_present, past_of
 from zoo.generation.prompts import check_prompts, check_reads_alone
 from zoo.generation.sampling import GREEDY, Sampler, Sampling
@@ -120,7 +118,7 @@ class Generator:
                 constant["encoder_attention_mask"] = OrtValue.ortvalue_from_numpy(mask, self.decoder.device)
         check_prompts(self.spec, self.spec.decoder, first, room=1)
         room = max(map(len, first)) + most
-        embed = None if self.embedder is None else _CallByCall(self.embedder, images)
+        embed = None if self.embedder is None else CallByCall(self.embedder, images)
         facts, rows = self.exported.cache, len(prompts)
         decoding = Decoding(self.decoder, facts, rows, room, constant, embed, keeps_hidden=keeps_hidden)
         return decoding, first
@@ -209,24 +207,6 @@ class Generator:
         assert self.spec.decoder is not None
         limits = self.spec.context_length_of(self.spec.decoder), self.exported.cache.length
         return min(limit or sys.maxsize for limit in limits)
-
-
-class _CallByCall:
-    """Embeds tokens call by call: the first call has all images, and coordinates of later calls continue after the largest."""
-
-    def __init__(self, embedder: ImageEmbedder, images: Images | None) -> None:
-        self._embedder = embedder
-        self._vectors = None if images is None else embedder.encode_images(images)
-        self._grids = images.grids if isinstance(images, PackedImages) else None
-        self._next: Ids | int = 0  # the next coordinate of each row, B 1
-
-    def __call__(self, ids: Ids, mask: Ids) -> dict[str, Floats | Ids]:
-        inputs = self._embedder.embed(ids, self._vectors, self._grids, mask)
-        self._vectors = self._grids = None
-        if COORDINATES in inputs:
-            inputs[COORDINATES] = inputs[COORDINATES] + self._next
-            self._next = np.where(mask == 1, inputs[COORDINATES].max(0), -1).max(1, keepdims=True) + 1
-        return inputs
 
 
 def _rows(prompts: InputBatch) -> list[list[int]]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any, Literal, TypeGuard, get_args
 
 from specs.base.errors import UserError
 from zoo.configs.sentence import PROMPTS, SETTINGS
@@ -14,16 +14,45 @@ from zoo.files.json_values import read_object
 
 TOKENIZER = "tokenizer_config.json"
 
+Similarity = Literal["cosine", "dot", "euclidean", "manhattan", "maxsim"]
+"""The functions that compare two texts; maxsim is late interaction, the only one for vectors of tokens."""
+
+_ROLES = {"query": ("query",), "document": ("document", "passage", "corpus")}
+"""The names of the prompts for a role, in order of preference."""
+
+_UNAPPLIED = (
+    "query_length",
+    "document_length",
+    "query_expansion",
+    "query_prefix",
+    "document_prefix",
+    "do_query_expansion",
+    "skiplist_words",
+)
+"""The settings of late interaction that change which tokens count."""
+
 
 @dataclass(frozen=True)
 class SentenceUsage:
     """The token limit of a text (None: no limit), the prompt before each text, whether texts are lowercased, and the number of
-    dimensions of a vector to keep (None: all)."""
+    dimensions of a vector to keep (None: all).
+
+    ``prompts`` are the prompts by name, ``similarity`` is the function that compares vectors (None: the head's), and ``unapplied``
+    names the settings of late interaction that are not applied.
+    """
 
     most: int | None = None
     before: str = ""
     lower: bool = False
     dimensions: int | None = None
+    prompts: Mapping[str, str] = field(default_factory=dict)
+    similarity: Similarity | None = None
+    unapplied: tuple[str, ...] = ()
+
+    def of(self, role: Literal["query", "document"]) -> SentenceUsage:
+        """The settings for the texts of a role, whose prompt precedes each if there is one."""
+        prompt = next((self.prompts[name] for name in _ROLES[role] if name in self.prompts), self.before)
+        return replace(self, before=prompt)
 
     @classmethod
     def beside(cls, directory: Path, context: int | None) -> SentenceUsage:
@@ -46,7 +75,15 @@ class SentenceUsage:
             "" if default is None else named[default],
             settings.get("do_lower_case", _is_flag, "true or false") or False,
             prompts.get("truncate_dim", _is_size, "a whole number, 1 or more"),
+            named,
+            prompts.get(
+                "similarity_fn_name", _SIMILARITIES.__contains__, f"one of {', '.join(_SIMILARITIES)}"
+            ),
+            tuple(name for name in _UNAPPLIED if settings.fields.get(name) or prompts.fields.get(name)),
         )
+
+
+_SIMILARITIES = get_args(Similarity)
 
 
 class _UsageFile:

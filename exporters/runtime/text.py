@@ -14,6 +14,7 @@ from specs.model.model import Model
 from zoo.checkpoints.carried import stated_in
 from zoo.files.reading import read_regular, unreadable
 from zoo.weights.gguf_file import is_gguf
+from zoo.weights.modules import body_directory
 
 FILE = "tokenizer.json"
 
@@ -121,6 +122,15 @@ class TextTokenizer:
         return name if isinstance(name, str) else None
 
     @property
+    def special_ids(self) -> set[int]:
+        """The ids of the start, end, padding and unknown tokens that the tokenizer's settings name, or else of all special tokens."""
+        names = (self.stated(f"{role}_token") for role in ("cls", "eos", "pad", "unk"))
+        ids = {self.tokenizer.token_to_id(name) for name in names if name is not None} - {None}
+        with _reported_failures(self.path):
+            added = self.tokenizer.get_added_tokens_decoder()
+        return ids or {token for token, entry in added.items() if entry.special}
+
+    @property
     def unknown_id(self) -> int | None:
         """The token of what the tokenizer does not know, if it has one."""
         return self._first_id(UNKNOWN)
@@ -185,7 +195,7 @@ def find_text(directory: Path, chosen: Path | None, *, needed: bool) -> TextToke
     path = chosen or directory
     held = _in_gguf(path) if is_gguf(path) else None
     if held is None:
-        path = path / FILE if chosen is None or path.is_dir() else path
+        path = body_directory(path) / FILE if chosen is None or path.is_dir() else path
         if chosen is None and not os.path.lexists(path):
             return None
     try:

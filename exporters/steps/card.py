@@ -14,6 +14,7 @@ from exporters.layouts import LAYOUTS
 from exporters.layouts.onnx_usage import profiles_of
 from exporters.layouts.purpose import purpose_of
 from specs.base.errors import UserError
+from specs.kinds.retrieval import Several
 from specs.model.model import Model
 from zoo.core.units import byte_text
 from zoo.files.card import CARD, sealed
@@ -23,6 +24,8 @@ from zoo.files.reading import open_regular, unreadable
 from zoo.record.manifest import Manifest
 from zoo.record.records import EngineClaim
 from zoo.reports.parameters import parameter_report
+from zoo.weights.modules import DOCUMENT, QUERY, STATIC_PLACE
+from zoo.weights.names import SINGLE
 
 _SNAPSHOT = re.compile(r"models--([\w.-]+?)--([\w.-]+)/snapshots/[0-9a-f]{40}/?$")
 """Where the hub's library keeps a commit of a repository."""
@@ -61,6 +64,7 @@ def card(spec: Model, manifest: Manifest, base_model: str | None, license_fields
         _adapters(manifest),
         _interface(manifest),
         _batches(manifest),
+        _queries(spec, manifest),
         _evidence(manifest),
         _files(manifest),
         f"Exported with zoo {manifest.zoo}.",
@@ -257,6 +261,20 @@ def _folded(values: dict[str, tuple[int | str, ...]]) -> Iterator[tuple[str, str
         if row not in seen:
             seen.add(row)
             yield row
+
+
+def _queries(spec: Model, manifest: Manifest) -> str:
+    """How queries are encoded, where texts are encoded in another way."""
+    weights = f"{STATIC_PLACE}/{SINGLE}"
+    if weights in manifest.files:
+        return (
+            "## Queries\n\nThe graph encodes documents. A query needs none: every token of it, without special tokens, has the weight "
+            f"of its id in `{weights}`, once. The score of a document is the product of both vectors."
+        )
+    if isinstance(spec.head, Several) and set(spec.head.heads) == {QUERY, DOCUMENT}:
+        query, document = (spec.head.heads[name].vector_output for name in (QUERY, DOCUMENT))
+        return f"## Queries\n\n`{query}` is the vector of a query, and `{document}` that of a document."
+    return ""
 
 
 def _evidence(manifest: Manifest) -> str:

@@ -28,11 +28,13 @@ from exporters.steps.verify import Verified
 from exporters.target.kernels.table import table_of
 from exporters.target.profiles import longest_sequence, profile, provider_options
 from specs.forms.resolved import resolved
+from specs.kinds.retrieval import Sparse
 from specs.language.writing import dump
-from zoo.checkpoints.carried import carry, carry_files
+from zoo.checkpoints.carried import carry, carry_files, carry_static_queries
 from zoo.configs.sentence import PROMPTS, SETTINGS
 from zoo.record.manifest import FORMAT, Manifest
 from zoo.record.records import InputsRecord, ShapingRecord
+from zoo.weights.modules import body_directory
 from zoo.weights.source import WeightSource
 
 
@@ -120,8 +122,10 @@ def _kind_of(source: WeightSource | None, weights: str) -> Literal["none", "rand
 def _write_settings(plan: Plan, deployment: Deployment, directory: Path, *, shared: bool) -> None:
     carry_files(deployment.origin, directory)
     if deployment.spec.head.embeds_texts:
-        for name in (SETTINGS, PROMPTS):
-            carry(deployment.origin, directory, name)
+        carry(body_directory(deployment.origin), directory, SETTINGS)
+        carry(deployment.origin, directory, PROMPTS)
+    if isinstance(deployment.spec.head, Sparse):
+        carry_static_queries(deployment.origin, directory)
     settings = dict(plan.layout.settings(deployment, shared))
     if plan.target.profiles is not None:
         settings[plan.target.profiles] = {

@@ -201,12 +201,13 @@ def choices_of(name: str) -> tuple[Any, ...]:
 def directory_words(options: ArtefactOptions) -> list[str]:
     """The words of a default directory: one for each option that shapes the files and is not at its default."""
     return [
-        mark.word.format(_word(value))
+        mark.word.format(option_word(value))
         for name, value in options
         if (mark := mark_of(name)).word and value != default_of(name)
     ]
 
 
-def _word(value: Any) -> Any:
-    """A value in the name of a directory."""
-    return re.sub("[:,]", "-", "-".join(value)) if isinstance(value, tuple) else value
+def option_word(value: Any) -> str:
+    """The value of an option in the name of a directory."""
+    words = re.sub("[:,]", "-", "-".join(value)) if isinstance(value, tuple) else str(value)
+    return words.replace("/", "_").replace(" ", "")

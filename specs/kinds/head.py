@@ -21,15 +21,17 @@ class HeadKind(Component):
     ``meets`` says that it compares the vectors of the two stacks of a dual encoder, and ``scores_vocabulary`` that its outputs are
     scores of every token of the vocabulary, and ``predicts_next`` that these are scores of the next token, so that the model can
     generate.  ``compared_by`` is how the quality of an export is judged: by its outputs as they are, by ``logits`` as scores of
-    classes or tokens, by the scores of pairs of a text and an image, by the directions of the vectors of ``vector_output``, or by the
-    late interaction of its vectors, one per token.  ``stored_as`` is the kind of head whose tensors a checkpoint holds, if another.
-    ``embeds_texts`` says that modules of sentence-transformers can describe it, whose settings then apply to texts.
+    classes or tokens, by the scores of pairs of a text and an image, by the directions of the vectors of ``vector_output``, by the
+    late interaction of its vectors, one per token, by its weights of tokens as terms, or by each of several heads.
+    ``stored_as`` is the kind of head whose tensors a checkpoint holds, if another. ``embeds_texts`` says that modules of sentence-transformers can describe it, whose settings then apply to texts.
     """
 
     meets: ClassVar[bool] = False
     scores_vocabulary: ClassVar[bool] = False
     predicts_next: ClassVar[bool] = False
-    compared_by: ClassVar[Literal["values", "scores", "pairs", "vectors", "late interaction"]] = "values"
+    compared_by: ClassVar[
+        Literal["values", "scores", "pairs", "vectors", "late interaction", "terms", "heads"]
+    ] = "values"
     stored_as: ClassVar[str | None] = None
     embeds_texts: ClassVar[bool] = False
 
@@ -57,6 +59,11 @@ class HeadKind(Component):
     def gives_boxes(self) -> bool:
         """Whether it finds boxes in the images of a dual encoder."""
         return False
+
+    @property
+    def compares_texts(self) -> bool:
+        """Whether its outputs rank texts for a query."""
+        return self.compared_by in ("vectors", "late interaction", "terms", "heads")
 
     @property
     def vector_output(self) -> str:

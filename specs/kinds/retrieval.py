@@ -116,6 +116,7 @@ class TokenWeights(HeadKind):
     """
 
     kind: Literal["token_weights"] = "token_weights"
+    compared_by: ClassVar[Literal["terms"]] = "terms"
 
     @property
     def vector_output(self) -> str:
@@ -134,10 +135,12 @@ class Several(HeadKind):
     """Heads for retrieval that read the same hidden states (BGE-M3: Chen et al., 2024). Gives the outputs of all."""
 
     kind: Literal["several"] = "several"
+    compared_by: ClassVar[Literal["heads"]] = "heads"
     embeds_texts: ClassVar[bool] = True
     title: ClassVar[str] = "Several heads"
     heads: dict[str, Head]
-    """The heads by name, each `pooled`, `multi_vector`, `sparse` or `token_weights`; a name has lowercase letters and `_` only."""
+    """The heads by name, each `pooled`, `multi_vector`, `sparse` or `token_weights`; a name has lowercase letters and `_` only. Two
+    heads `query` and `document` are for queries and for the texts that these are compared with."""
 
     def steps(self, context: PartContext) -> Iterator[Step | Output]:
         yield Step(
@@ -182,9 +185,24 @@ class Several(HeadKind):
                             "Remove one, or give a pooled head another output.")  # fmt: skip
             yield from (fault.under(*path) for fault in head.faults(context))
 
+        if set(self.heads) == {"query", "document"}:
+            yield from _unlike_faults(self.heads["query"], self.heads["document"], context.d_model)
+
     def embedding_faults(self, embedding: EmbeddingKind, width: int) -> Iterable[Fault]:
         for name, head in self.heads.items():
             yield from (fault.under("heads", name) for fault in head.embedding_faults(embedding, width))
 
     def why_insensitive(self, width: int) -> str:
         return next(filter(None, (head.why_insensitive(width) for head in self.heads.values())), "")
+
+
+def _unlike_faults(query: HeadKind, document: HeadKind, d_model: int) -> Iterable[Fault]:
+    """The violated rules of heads for queries and for documents, whose outputs are compared."""
+    for rule, ours, theirs in (
+        ("kind", query.kind, document.kind),
+        ("width", query.vector_width(d_model), document.vector_width(d_model)),
+    ):
+        if ours != theirs:
+            yield Fault(("heads", "query"), f"must give vectors of the {rule} of document, which is {theirs}", ours,
+                        f"Use the same {rule} in both, or give the heads other names.")  # fmt: skip
+            return

@@ -136,13 +136,14 @@ class Pooled(SequenceHead):
     normalize: bool = False
     """Whether the vector is divided by its Euclidean norm (sentence embeddings)."""
     output: Annotated[
-        Literal["pooler_output", "text_embeds", "image_embeds", "sentence_embedding"],
+        Literal["pooler_output", "text_embeds", "image_embeds", "sentence_embedding", "query_embedding"],
         ValueDescriptions(
             {
                 "pooler_output": "As Hugging Face models name it.",
                 "text_embeds": "As CLIP's text model with projection names it.",
                 "image_embeds": "As CLIP's vision model with projection names it.",
                 "sentence_embedding": "As sentence-transformers names it.",
+                "query_embedding": "The vector of a query, where texts have another head.",
             }
         ),
     ] = "pooler_output"

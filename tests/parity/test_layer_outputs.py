@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 from transformers import (
     BertConfig,
+    BertForSequenceClassification,
     BertModel,
     CLIPVisionConfig,
     CLIPVisionModel,
@@ -23,7 +24,9 @@ from transformers import (
     ViTConfig,
     ViTModel,
 )
+from typer.testing import CliRunner
 
+from cli.app import app
 from exporters.export import export
 from exporters.steps.options import ExportOptions
 from specs.base.errors import UserError
@@ -117,6 +120,46 @@ def test_images(model_class: Any, config: Any, tmp_path: Path) -> None:
     ours = run(place / "model.onnx", {"pixel_values": images})
     assert_alike(ours, "hidden_states", theirs.hidden_states)
     assert_alike(ours, "attentions", theirs.attentions)
+
+
+@pytest.fixture
+def classifier(tmp_path: Path) -> Any:
+    """A classifier of texts, in a directory."""
+    reference = build(BertForSequenceClassification, BertConfig(**COMMON, num_labels=3), 0)
+    reference.save_pretrained(tmp_path / "reference")
+    return reference
+
+
+def test_the_vectors_of_tokens_beside_the_scores_of_a_text(classifier: Any, tmp_path: Path) -> None:
+    told = CliRunner().invoke(
+        app, ["export", f"{tmp_path}/reference", "-o", f"{tmp_path}/x", "--outputs", "last_hidden_state"]
+    )
+    assert told.exit_code == 0, told.output
+    ours = run(
+        tmp_path / "x" / "model.onnx", {"input_ids": IDS, "attention_mask": MASK, "token_type_ids": IDS * 0}
+    )
+    with torch.no_grad():
+        theirs = classifier(IDS, MASK, output_hidden_states=True)
+    torch.testing.assert_close(ours["logits"], theirs.logits, atol=1e-5, rtol=1e-5)
+    real = MASK == 1
+    torch.testing.assert_close(
+        ours["last_hidden_state"][real], theirs.hidden_states[-1][real], atol=1e-5, rtol=1e-5
+    )
+
+
+def test_the_vectors_of_tokens_without_the_head(classifier: Any, tmp_path: Path) -> None:
+    told = CliRunner().invoke(
+        app, ["export", f"{tmp_path}/reference", "-o", f"{tmp_path}/x", "--set", "head.kind=none"]
+    )
+    assert told.exit_code == 0, told.output
+    ours = run(
+        tmp_path / "x" / "model.onnx", {"input_ids": IDS, "attention_mask": MASK, "token_type_ids": IDS * 0}
+    )
+    assert [*ours] == ["last_hidden_state"]
+    with torch.no_grad():
+        theirs = classifier.bert(IDS, MASK).last_hidden_state
+    real = MASK == 1
+    torch.testing.assert_close(ours["last_hidden_state"][real], theirs[real], atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("target", ["portable", "cpu"])

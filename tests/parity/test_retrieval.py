@@ -24,8 +24,10 @@ from cli.app import app
 from exporters.export import export
 from exporters.runtime.encoding import EncoderRunner, late_interaction
 from exporters.runtime.exported import open_export
+from exporters.runtime.retrieval import RetrievalRunner
 from exporters.steps.options import ExportOptions
 from specs.base.errors import UserError
+from specs.language.load import load as load_spec
 from tests.parity.minilm import SENTENCES, minilm_directory
 from tests.parity.reference import assert_close, load, redraw
 from zoo.checkpoints.converting import convert
@@ -267,7 +269,8 @@ def test_a_file_ranks_as_the_library(saved: Late, tmp_path: Path) -> None:
     directory = saved(dense(12, 5, bias=False, activation_function=None), MultiVectorMask(), normalize())
     export(import_spec(directory), tmp_path / "x", ExportOptions(weights=str(directory)))
     ids = [row.tolist() for row in real(batch(directory)["inputs"], directory)]
-    vectors = EncoderRunner(open_export(tmp_path / "x")).token_vectors(ids)
+    runner = RetrievalRunner(EncoderRunner(open_export(tmp_path / "x")), None, ())
+    vectors = runner.encode(ids)["multi_vector"].values
     library = MultiVectorEncoder(str(directory), device="cpu")
     theirs = library.encode_document(list(SENTENCES))
     assert_close(
@@ -329,6 +332,17 @@ def test_other_combinations_of_heads_have_no_directory(three_heads: Path, tmp_pa
         convert(type(spec).model_validate(data), str(three_heads), tmp_path)
 
 
+def test_the_class_that_loads_a_written_directory_is_named(saved: Late, tmp_path: Path) -> None:
+    """SentenceTransformer would load these directories with the mean of the tokens instead."""
+    late = saved(dense(12, 5, bias=False, activation_function=None), MultiVectorMask())
+    told = invoke("convert", late, "-o", tmp_path / "late")
+    assert f'sentence_transformers.MultiVectorEncoder("{tmp_path / "late"}")' in "".join(told.stdout.split())
+    modules = [Transformer(str(body(tmp_path / "mlm")), transformer_task="fill-mask"), SpladePooling()]
+    SparseEncoder(modules=modules, device="cpu").save(str(tmp_path / "splade"))
+    told = invoke("convert", tmp_path / "splade", "-o", tmp_path / "sparse")
+    assert f'sentence_transformers.SparseEncoder("{tmp_path / "sparse"}")' in "".join(told.stdout.split())
+
+
 # --------------------------------------------------------------------------------------------------------- zoo run
 
 
@@ -352,3 +366,121 @@ def test_the_heaviest_terms_are_printed(tmp_path: Path) -> None:
         expected.to_sparse(), expected.to_sparse()
     )
     torch.testing.assert_close(torch.tensor(data["similarities"]), products.to_dense(), rtol=1e-5, atol=0)
+
+
+def flag_scores(directory: Path, weights: list[float]) -> dict[str, Tensor]:
+    """The scores of the sentences for each other as FlagEmbedding's compute_score states them, by head and of all."""
+    outputs, tokens = expected_of(directory), batch(directory)
+    mask, unused = tokens["attention_mask"], torch.tensor([101, 0, 100])  # [CLS], [PAD], [UNK]
+    lexical = torch.zeros(len(mask), 30522).scatter_reduce(
+        1, tokens["inputs"], outputs["token_weights"] * mask, "amax"
+    )
+    lexical[:, unused] = 0
+    vectors = outputs["token_embeddings"][:, 1:] * mask[:, 1:, None]
+    products = torch.einsum("qin,pjn->qipj", vectors, vectors).masked_fill(mask[None, None, :, 1:] == 0, -1)
+    colbert = (products.amax(-1) * mask[:, 1:, None]).sum(1) / mask[:, 1:].sum(-1, keepdim=True)
+    dense = outputs["sentence_embedding"] @ outputs["sentence_embedding"].T
+    scores = {"dense": dense, "sparse": lexical @ lexical.T, "multi_vector": colbert}
+    total = torch.stack([weight * table for weight, table in zip(weights, scores.values(), strict=True)])
+    return {**scores, "all": total.sum(0) / sum(weights)}
+
+
+@pytest.fixture
+def three_exported(three_heads: Path, tmp_path: Path) -> Path:
+    export(import_spec(three_heads), tmp_path / "x", ExportOptions(weights=str(three_heads)))
+    return tmp_path / "x"
+
+
+def test_texts_are_ranked_by_each_head_and_all(three_heads: Path, three_exported: Path) -> None:
+    texts = [argument for text in SENTENCES for argument in ("--text", text)]
+    queries = [argument for text in SENTENCES for argument in ("--query", text)]
+    weigh = ["--head-weight", "dense=0.4", "--head-weight", "sparse=0.2", "--head-weight", "multi_vector=0.4"]
+    expected = flag_scores(three_heads, [0.4, 0.2, 0.4])
+    told = invoke("run", three_exported, *texts)
+    assert told.exit_code == 0, told.output
+    assert all(
+        title in told.stdout for title in ("dense (cosine)", "sparse (product)", "multi_vector (MaxSim)")
+    )
+    data = json.loads(invoke("run", three_exported, *texts, *weigh, "--json").stdout)
+    assert_close(torch.tensor(data["similarities"]), expected["all"])
+    for name in data["heads"]:
+        assert_close(torch.tensor(data["heads"][name]["similarities"]), expected[name])
+    ranked = json.loads(invoke("run", three_exported, *texts, *queries, *weigh, "--json").stdout)["queries"]
+    for row, answer in enumerate(ranked):
+        order = [text["index"] for text in answer["texts"]]
+        assert order == expected["all"][row].argsort(descending=True, stable=True).tolist()
+        for text in answer["texts"]:
+            assert text["score"] == pytest.approx(expected["all"][row, text["index"]].item(), abs=1e-5)
+            shared = sum(term["weight"] for term in text["terms"])
+            assert shared == pytest.approx(text["scores"]["sparse"], abs=1e-5)
+    shown = invoke("run", three_exported, *texts, *queries[:2])
+    assert shown.exit_code == 0
+    assert "terms in common" in shown.stdout
+
+
+def test_a_text_of_one_token_has_no_vector(three_exported: Path) -> None:
+    """The first token has none."""
+    told = invoke("run", three_exported, "--query", "a cat", "--ids", "7", "--ids", "7,8,9", "--json")
+    assert told.exit_code == 0, told.output
+    (answer,) = json.loads(told.stdout)["queries"]
+    scores = {text["index"]: text["scores"]["multi_vector"] for text in answer["texts"]}
+    assert scores[0] == 0
+    assert scores[1] != 0
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--head-weight", "foo=1"], "foo is not a head of the model\n  Use dense, sparse, multi_vector."),
+        (["--head-weight", "dense=x"], "--head-weight must be a head and a number\n  value: 'dense=x'"),
+        (["--head-weight", "dense=nan"], "--head-weight must be 0 or more, and above 0 for one head"),
+    ],
+)
+def test_wrong_weights_of_heads_are_refused(three_exported: Path, options: list[str], words: str) -> None:
+    told = invoke("run", three_exported, "--query", "a", "--text", "b", *options)
+    assert told.exit_code == 2
+    assert words in told.stderr
+
+
+@pytest.mark.slow
+def test_the_ranking_of_each_head_is_evaluated(three_heads: Path, three_exported: Path) -> None:
+    same = json.loads(invoke("eval", three_exported, "--against", three_heads, "--json").stdout)["figures"]
+    names = ["same_neighbours", *(f"same_neighbours.{name}" for name in ("dense", "sparse", "multi_vector"))]
+    assert [*same] == ["cosine", "least_cosine", *names]
+    assert all(same[name] > 0.99 for name in names)
+    layer = torch.load(three_heads / "sparse_linear.pt")
+    torch.save({**layer, "weight": -layer["weight"]}, three_heads / "sparse_linear.pt")
+    other = json.loads(invoke("eval", three_exported, "--against", three_heads, "--json").stdout)["figures"]
+    assert other["same_neighbours.sparse"] < 0.9
+    assert other["same_neighbours.dense"] > 0.99
+    assert other["cosine"] < 0.9
+
+
+def test_each_role_has_its_prompt(saved: Late, tmp_path: Path) -> None:
+    """As encode_query and encode_document of the library."""
+    directory = saved(dense(12, 5, bias=False, activation_function=None), MultiVectorMask(), normalize())
+    usage = directory / "config_sentence_transformers.json"
+    prompts = {"query": "find: ", "passage": "text: "}
+    usage.write_text(json.dumps({**json.loads(usage.read_text()), "prompts": prompts}))
+    export(import_spec(directory), tmp_path / "x", ExportOptions(weights=str(directory)))
+    texts = [argument for text in SENTENCES for argument in ("--text", text)]
+    told = json.loads(invoke("run", tmp_path / "x", "--query", "a cat", *texts, "--json").stdout)
+    library = MultiVectorEncoder(str(directory), device="cpu")
+    documents = library.encode_document(list(SENTENCES), prompt_name="passage")
+    expected = library.similarity(library.encode_query(["a cat"]), documents)[0]
+    for text in told["queries"][0]["texts"]:
+        assert text["score"] == pytest.approx(expected[text["index"]].item(), abs=1e-4)
+
+
+def test_a_model_without_vectors_ranks_nothing(tmp_path: Path) -> None:
+    spec = load_spec("bert-tiny", ["head={kind: classification, labels: 2}"])
+    export(spec, tmp_path / "x", ExportOptions(verify=False))
+    shutil.copy(minilm_directory() / "tokenizer.json", tmp_path / "x")
+    told = invoke("run", tmp_path / "x", "--query", "a", "--ids", "1,2")
+    assert told.exit_code == 2
+    assert told.stderr.startswith(
+        "--query ranks texts by the vectors or the terms of an encoder, which bert-tiny"
+    )
+    told = invoke("run", tmp_path / "x", "--ids", "1,2", "--head-weight", "dense=2")
+    assert told.exit_code == 2
+    assert told.stderr.startswith("--head-weight applies only to models with several heads")

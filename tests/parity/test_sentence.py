@@ -212,7 +212,7 @@ POOLING = {"type": "sentence_transformers.models.Pooling", "path": "1_Pooling"}
         ("modules.json", [TRANSFORMER, POOLING, {"type": "sentence_transformers.models.LSTM", "path": "x"}],
          "modules.json: the modules Transformer -> Pooling -> LSTM are not supported\n  Use Transformer, Pooling, at most two Dense"),
         ("modules.json", [TRANSFORMER, {"type": "my_code.Pooling", "path": "1_Pooling"}], "Transformer -> my_code.Pooling are not supported"),
-        ("modules.json", [{**TRANSFORMER, "path": "0_Transformer"}, POOLING], "the path of the Transformer must be empty"),
+        ("modules.json", [{**TRANSFORMER, "path": "0_Transformer"}, POOLING], "0_Transformer/config.json is missing"),
         ("modules.json", [TRANSFORMER, {**POOLING, "path": "../.."}], "each module must have a type, and a path"),
         ("modules.json", [TRANSFORMER, {**POOLING, "path": ".."}], "each module must have a type, and a path"),
         ("modules.json", [TRANSFORMER, {**POOLING, "path": "gone"}], "gone/config.json cannot be read: No such file or directory"),

@@ -19,7 +19,8 @@ from zoo.files.reading import copy_regular, read_regular, unreadable
 from zoo.generation.settings import GENERATION, generation_fields
 from zoo.weights.gguf_file import is_gguf
 from zoo.weights.hub import located
-from zoo.weights.modules import modules_in
+from zoo.weights.modules import STATIC_PLACE, body_directory, modules_in, static_queries
+from zoo.weights.names import SINGLE
 
 _LABELS = ("id2label", "label2id")
 _TOKENS = (
@@ -66,7 +67,7 @@ def described(spec: Model, origin: Path, model_type: str | None = None) -> dict[
     The family is ``model_type``, the checkpoint's, or the first whose config can express all of the spec. Raises
     :class:`zoo.configs.exporting.NoFamilyError`.
     """
-    origin_config = stated_in(origin / CONFIG)
+    origin_config = stated_in(body_directory(origin) / CONFIG)
     config = write_config(spec, model_type, preferred=origin_config.get("model_type"))
     carried = _carried_fields(origin_config, config)
     if len(carried.get("id2label", ())) != getattr(spec.head, "labels", 0):
@@ -77,7 +78,8 @@ def described(spec: Model, origin: Path, model_type: str | None = None) -> dict[
 def module_files(spec: Model, config: Mapping[str, Any], origin: Path) -> dict[str, Any]:
     """Return the files that sentence-transformers reads in addition to a config of :func:`described`, by path; none where
     the config describes the head."""
-    files: dict[str, Any] = sentence_files(spec, dict(config), stated_in(origin / SETTINGS))
+    settings, static = stated_in(body_directory(origin) / SETTINGS), static_queries(origin) is not None
+    files: dict[str, Any] = sentence_files(spec, dict(config), settings, static=static)
     masks = (
         [module.directory / CONFIG for module in modules_in(origin) if module.kind == MASK] if files else []
     )
@@ -98,10 +100,26 @@ def carry_files(origin: Path, directory: Path) -> None:
             (directory / name).write_text(text, encoding="utf-8")
         return
     for name in FILES:
-        carry(origin, directory, name)
+        carry(body_directory(origin), directory, name)
     settings = {} if os.path.lexists(origin / GENERATION) else generation_fields(stated_in(origin / CONFIG))
     if settings:
         (directory / GENERATION).write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
+
+
+def carry_static_queries(origin: Path, directory: Path) -> None:
+    """Copy the module with the static weights of queries where present, to its usual directory.
+
+    Raises :class:`specs.base.errors.UserError` if its weights are in another format, and as :func:`carry`.
+    """
+    if (module := static_queries(origin)) is not None:
+        if not os.path.lexists(module / SINGLE):
+            raise UserError(
+                f"{module} must have {SINGLE}, the weights of the terms of queries\n"
+                "  Load the model with sentence-transformers and save it again."
+            )
+        (directory / STATIC_PLACE).mkdir()
+        for name in (CONFIG, SINGLE, *FILES):
+            carry(module, directory / STATIC_PLACE, name)
 
 
 def carry(origin: Path, directory: Path, name: str) -> None:
@@ -120,6 +138,7 @@ def special_tokens(origin: Path) -> dict[str, Any]:
     """Return the ids of special tokens from a checkpoint's config and generation settings, or from a GGUF file."""
     if is_gguf(origin):
         return dict(json.loads(gguf_tokenizer(origin).get(GENERATION, "{}")))
+    origin = body_directory(origin)
     return {**stated_in(origin / CONFIG), **stated_in(origin / GENERATION)}
 
 

@@ -16,7 +16,7 @@ from specs.forms.resolved import resolved
 from specs.language.writing import dump
 from specs.model.model import Model
 from zoo.builder import assemble
-from zoo.checkpoints.carried import carry_files, described, module_files, origin_of
+from zoo.checkpoints.carried import carry_files, carry_static_queries, described, module_files, origin_of
 from zoo.checkpoints.open import open_weights
 from zoo.checkpoints.original import Unused, by_width, kept_headers, kept_tensors, original
 from zoo.checkpoints.write import stored_tensors
@@ -29,7 +29,7 @@ from zoo.families.own import OWN
 from zoo.families.registry import family
 from zoo.files.destination import CONVERSION
 from zoo.weights.materialize import whole
-from zoo.weights.modules import SIDE_LAYERS, split_name
+from zoo.weights.modules import ROUTES, SIDE_LAYERS, split_name
 from zoo.weights.saving import SHARD, TensorHeader, save
 from zoo.weights.source import WeightSource
 
@@ -128,9 +128,11 @@ class CheckpointContents:
             texts |= {} if self.names is not None else module_files(self.spec, self.config, self.origin)
         _write_weights(*self._tensors(DTYPES[dtype]), directory, shard, progress)
         for name, data in texts.items():
-            (directory / name).parent.mkdir(exist_ok=True)
+            (directory / name).parent.mkdir(exist_ok=True, parents=True)
             _write_json(directory / name, data)
         carry_files(self.origin, directory)
+        if ROUTES in texts:
+            carry_static_queries(self.origin, directory)
         (directory / "spec.yaml").write_text(dump(resolved(self.spec)), encoding="utf-8")
         result = Conversion(
             class_name=None if self.config is None else self.config["architectures"][0],
@@ -201,7 +203,7 @@ def _write_weights(
             torch.save({split_name(name)[1]: tensor for name, tensor in held}, directory / f"{folder}.pt")
             advance(sum(entry.nbytes for entry in entries.values()))
             continue
-        (directory / folder).mkdir(exist_ok=True)
+        (directory / folder).mkdir(exist_ok=True, parents=True)
         save(
             directory / folder,
             entries,

@@ -20,7 +20,7 @@ from zoo.configs.exporting import describes
 from zoo.configs.importing import tensors_beside
 from zoo.families.common.config import CONFIG
 from zoo.families.registry import family
-from zoo.weights.modules import split_name
+from zoo.weights.modules import body_directory, split_name
 from zoo.weights.saving import TensorHeader
 from zoo.weights.source import WeightSource
 from zoo.weights.stored import INTEGERS, StoredTensor, read_bytes
@@ -40,7 +40,7 @@ def original(
 
     A config that names code of its own is not kept, as the code does not come along.
     """
-    fields = stated_in(origin / CONFIG)
+    fields = stated_in(body_directory(origin) / CONFIG)
     unused = source.unused if isinstance(source, CheckpointWeights) else {}
     same = (fields.get("model_type"), fields.get("architectures")) == (
         config["model_type"],

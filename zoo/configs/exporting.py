@@ -66,15 +66,17 @@ def write_config(model: Model, model_type: str | None = None, *, preferred: str 
     raise NoFamilyError(_refusal(model, misfits, model_type))
 
 
-def sentence_files(model: Model, config: Data, settings: Data) -> dict[str, Data | list[Data]]:
+def sentence_files(
+    model: Model, config: Data, settings: Data, *, static: bool
+) -> dict[str, Data | list[Data]]:
     """Return the sentence-transformers files that describe the head of a spec whose config covers the body alone;
     otherwise none.
 
-    ``settings`` are those of the module Transformer, where they are known.
+    ``settings`` are those of the module Transformer, where they are known; ``static`` says that queries have static weights.
     """
     (class_name,) = config["architectures"]
     same_head = family(config["model_type"]).classes[class_name].has(model.head.kind)
-    return {} if same_head else write_modules(model, settings)
+    return {} if same_head else write_modules(model, settings, static=static)
 
 
 def _candidates(model: Model, candidate: Family) -> Iterator[tuple[str, bool]]:

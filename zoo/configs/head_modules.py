@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from specs.kinds.activation import Activation
 from specs.kinds.head import HeadKind
@@ -15,46 +15,103 @@ from zoo.configs.sentence import (
     LOGARITHMS,
     MASK,
     NORMALIZE,
+    OUTPUT,
     POOLING,
     POOLINGS,
+    QUERY_OUTPUT,
     SETTINGS,
     SPLADE,
     further_heads,
 )
 from zoo.families.common.config import CONFIG
 from zoo.families.common.template import Data, UnfitError
-from zoo.weights.modules import DENSE, MODULES
+from zoo.weights.modules import (
+    DENSE,
+    DOCUMENT,
+    MODULES,
+    QUERY,
+    ROUTER,
+    ROUTER_PLACE,
+    ROUTES,
+    STATIC,
+    STATIC_PLACE,
+)
 
 _TYPES = {
     "MLMTransformer": "sentence_transformers.sparse_encoder.models.MLMTransformer",
     SPLADE: "sentence_transformers.sparse_encoder.models.SpladePooling",
     MASK: "sentence_transformers.multi_vector_encoder.modules.MultiVectorMask",
+    STATIC: f"sentence_transformers.sparse_encoder.models.{STATIC}",
 }
 """The types of modules outside ``sentence_transformers.models``."""
 
 
-def write_modules(model: Model, settings: Data) -> dict[str, Data | list[Data]]:
+def write_modules(model: Model, settings: Data, *, static: bool = False) -> dict[str, Data | list[Data]]:
     """Return the JSON files of the modules of a spec whose head modules describe, by path.
 
-    ``settings`` are those of the body's module, empty where there are none yet. Raises :class:`UnfitError` where
-    modules cannot express the head.
+    ``settings`` are those of the body's module, empty where there are none yet; ``static`` adds the route of static weights for
+    the queries of a sparse head. Raises :class:`UnfitError` where modules cannot express the head.
     """
     own = {"max_seq_length": model.context_length_of(model.last_stack), "do_lower_case": False}
-    modules = list(_modules(model.head, model.output_width))
-    files: dict[str, Data | list[Data]] = {
-        MODULES: [
-            {
-                "idx": i,
-                "name": str(i),
-                "path": _path(i, kind),
-                "type": _TYPES.get(kind, f"sentence_transformers.models.{kind}"),
-            }
-            for i, (kind, _) in enumerate(modules)
-        ],
-        SETTINGS: settings or own,
-    }
+    head, width = model.head, model.output_width
+    files: dict[str, Data | list[Data]] = {SETTINGS: settings or own}
+    if isinstance(head, Several) and list(head.heads) == [QUERY, DOCUMENT]:
+        routes = {route: list(_of_route(head, route, width)) for route in head.heads}
+        files |= _listed([("Transformer", {}), (ROUTER, {})]) | _router(ROUTER_PLACE, routes)
+        return files
+    modules = list(_modules(head, width))
+    if static and isinstance(head, Sparse):
+        document = {_path(index, kind): kind for index, (kind, _) in enumerate(modules)}
+        files |= {
+            MODULES: [_entry(0, ROUTER, "")],
+            ROUTES: _routes({QUERY: {STATIC_PLACE: STATIC}, DOCUMENT: document}),
+        }
+    else:
+        files |= _listed(modules)
     files |= {f"{_path(i, kind)}/{CONFIG}": data for i, (kind, data) in enumerate(modules) if data}
     return files
+
+
+def _listed(modules: Sequence[tuple[str, Data]]) -> dict[str, Data | list[Data]]:
+    """Return the list of modules as a file."""
+    return {MODULES: [_entry(i, kind, _path(i, kind)) for i, (kind, _) in enumerate(modules)]}
+
+
+def _entry(index: int, kind: str, path: str) -> Data:
+    return {"idx": index, "name": str(index), "path": path, "type": _type(kind)}
+
+
+def _type(kind: str) -> str:
+    return _TYPES.get(kind, f"sentence_transformers.models.{kind}")
+
+
+def _router(directory: str, routes: Mapping[str, Sequence[tuple[str, Data]]]) -> dict[str, Data | list[Data]]:
+    """Return the files of a Router in a directory, by path."""
+    named = {
+        route: {f"{route}_{i}_{kind}": (kind, config) for i, (kind, config) in enumerate(modules)}
+        for route, modules in routes.items()
+    }
+    configs = {name: config for modules in named.values() for name, (_, config) in modules.items()}
+    kinds = {route: {name: kind for name, (kind, _) in modules.items()} for route, modules in named.items()}
+    return {
+        f"{directory}/{ROUTES}": _routes(kinds),
+        **{f"{directory}/{name}/{CONFIG}": config for name, config in configs.items()},
+    }
+
+
+def _routes(routes: Mapping[str, Mapping[str, str]]) -> Data:
+    """Return the list of a Router, from the kinds of each route's modules by path."""
+    types = {path: _type(kind) for modules in routes.values() for path, kind in modules.items()}
+    structure = {route: list(modules) for route, modules in routes.items()}
+    return {"types": types, "structure": structure, "parameters": {"default_route": DOCUMENT}}
+
+
+def _of_route(head: Several, route: str, d_model: int) -> Iterator[tuple[str, Data]]:
+    """Return the modules of a route.  Raises :class:`UnfitError` for a head that is not a pooled one with the route's output."""
+    part, output = head.heads[route], QUERY_OUTPUT if route == QUERY else OUTPUT
+    if not isinstance(part, Pooled) or part.output != output:
+        raise UnfitError(f"head.heads.{route}: must be pooled, with output {output}")
+    return _pooled_modules(part, d_model)
 
 
 def _path(index: int, kind: str) -> str:

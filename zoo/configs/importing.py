@@ -26,6 +26,7 @@ from zoo.families.registry import family_of_config, read_as
 from zoo.weights.adapters import refuse_adapter
 from zoo.weights.gguf_file import is_gguf
 from zoo.weights.hub import repository_name, snapshot_of
+from zoo.weights.modules import body_directory
 
 Tell = Callable[[Sequence[str]], None]
 """Receives the names of the fields that an import skips because the reference does not have them."""
@@ -53,7 +54,7 @@ def import_spec(
     if path.is_dir():
         path = snapshot_of(path)
         refuse_adapter(path)
-    file = path / CONFIG if path.is_dir() else path
+    file = body_directory(path) / CONFIG if path.is_dir() else path
     if not os.path.lexists(file):
         remedy = "Pass a directory with a config.json, the config.json itself, or a GGUF file."
         raise ConfigError(f"{file} is missing\n  {remedy}")
@@ -62,14 +63,21 @@ def import_spec(
 
         config = Config(config_of_gguf(file, ignored), str(file))
     else:
-        config = Config.load(file, lambda: tensors_beside(file.parent), path if path.is_dir() else None)
+        config = Config.load(
+            file, lambda: tensors_beside(file.parent), file.parent if path.is_dir() else None
+        )
     if config.data.get("model_type") == "zoo":
         return _of_code(config, path, name)
     if family is not None:
         config = read_as(config, family)
     read = (_of_modules(path) if path.is_dir() else None) or _of_colbert(config)
     return spec_of_config(
-        config, name=name or _name(file), ignored=ignored, strict=strict, tell=tell, read=read or of_class
+        config,
+        name=name or _name(path / CONFIG if path.is_dir() else file),
+        ignored=ignored,
+        strict=strict,
+        tell=tell,
+        read=read or of_class,
     )
 
 

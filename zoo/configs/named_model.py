@@ -118,12 +118,15 @@ def _located(reference: str) -> tuple[ReferenceKind, Path]:
     from zoo.weights.adapters import refuse_adapter
     from zoo.weights.gguf_file import is_gguf
     from zoo.weights.hub import located
+    from zoo.weights.modules import body_directory
 
     if os.path.isfile(path / MANIFEST):
         return "export", path
     held = located(reference, weights=False)
     refuse_adapter(held)
     if os.path.isdir(held):
+        if (body := body_directory(held)) != held and os.path.lexists(body / CONFIG):
+            return "checkpoint", held
         if {CONFIG, SPEC, RECORDED}.isdisjoint(os.listdir(held)):
             files = sorted(name for name in os.listdir(held) if name.endswith(SUFFIXES))[:4]
             raise UserError(
@@ -165,8 +168,9 @@ def checkpoint_spec(path: Path, family: str | None = None, tell: Tell = lambda n
     from zoo.configs.recorded_spec import recorded_spec
     from zoo.families.common.config import CONFIG
     from zoo.weights.gguf_file import is_gguf
+    from zoo.weights.modules import body_directory
 
-    if path.suffix == ".json" or is_gguf(path) or os.path.lexists(path / CONFIG):
+    if path.suffix == ".json" or is_gguf(path) or os.path.lexists(body_directory(path) / CONFIG):
         return import_spec(path, family=family, tell=tell if family else lambda names: None)
     return spec_beside(path) or (recorded_spec(path) if path.is_dir() else None)
 
@@ -175,12 +179,13 @@ def _own_weights(reference: str, kind: ReferenceKind, path: Path) -> str | None:
     """The weights of a checkpoint; a repository of the hub is assumed to have some, which are fetched when they are read."""
     if kind != "checkpoint":
         return None
+    from zoo.weights.modules import body_directory
     from zoo.weights.names import METADATA, has_weights
 
     if hub_file(reference)[0]:
         return reference
     if path.is_file() and path.suffix != ".json":
         return str(path)
-    directory = path if path.is_dir() else path.parent
+    directory = body_directory(path) if path.is_dir() else path.parent
     names = os.listdir(directory)
-    return str(directory) if has_weights(names) or METADATA in names else None
+    return str(path if path.is_dir() else directory) if has_weights(names) or METADATA in names else None

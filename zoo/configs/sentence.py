@@ -1,7 +1,8 @@
 """Encoders in the format of sentence-transformers, read: a config for the body, and the modules after it.
 
 The head of such a model is ``pooled`` (Pooling, at most two Dense layers, Normalize), ``multi_vector`` (at most two Dense layers,
-MultiVectorMask, Normalize) or ``sparse`` (SpladePooling after a body that scores masked tokens).
+MultiVectorMask, Normalize) or ``sparse`` (SpladePooling after a body that scores masked tokens). A Router gives heads for queries and
+for documents, both ``pooled``; static weights of queries are carried, not part of the spec.
 """
 
 from __future__ import annotations
@@ -21,7 +22,17 @@ from zoo.configs.causal_encoder import causal_encoder
 from zoo.families.common.config import CONFIG, REQUIRED, Config, ConfigError
 from zoo.families.common.family import Family
 from zoo.families.common.template import Data
-from zoo.weights.modules import DENSE, MODULES, Module, modules_in, side_layers
+from zoo.weights.modules import (
+    DENSE,
+    DOCUMENT,
+    MODULES,
+    QUERY,
+    STATIC,
+    Module,
+    routes_in,
+    side_layers,
+    static_queries,
+)
 
 SETTINGS = "sentence_bert_config.json"
 """The settings file of the module Transformer, which limits the length of its inputs."""
@@ -31,6 +42,9 @@ PROMPTS = "config_sentence_transformers.json"
 
 OUTPUT = TERM_WEIGHTS
 """The name of a text's vector in sentence-transformers, sparse or not."""
+
+QUERY_OUTPUT = "query_embedding"
+"""The name of a query's vector where documents have another head."""
 
 POOLING, NORMALIZE, MASK, SPLADE = "Pooling", "Normalize", "MultiVectorMask", "SpladePooling"
 
@@ -66,30 +80,52 @@ LOGARITHMS = {"relu": 1, "log1p_relu": 2}
 
 
 def sentence_modules(directory: Path) -> list[Module]:
-    """Return the modules after the body of a directory; none without a ``modules.json``, or where it lists only the body.
+    """Return the modules after the body of a directory, those for documents where queries have others; none without a
+    ``modules.json``, or where it lists only the body.
 
     Raises :class:`specs.base.errors.UserError` for unsupported modules.
     """
-    modules = modules_in(directory)
-    if not modules:
+    routes = routes_in(directory)
+    query, document = routes.get(QUERY), routes[DOCUMENT]
+    if not document:
         return []
+    others = _after_body(directory, document)
+    if query is not None and not static_queries(directory):
+        second = {module.kind for route in (query, document) for module in route[1:2]}
+        if query != document and (query[:1] != document[:1] or second != {POOLING} or len(query) == 1):
+            raise ConfigError(
+                f"{directory / MODULES}: queries and documents must share Transformer and have Pooling each, or queries have "
+                f"{STATIC} alone\n  value: {_chain(query)}, and {_chain(document)}\n"
+                "  Save each route as a model, and export both: "
+                'SentenceTransformer(modules=[*model[0].sub_modules["query"]]).save("query").'
+            )
+        _after_body(directory, query)
+    elif query is not None and [module.kind for module in others] != [SPLADE]:
+        raise ConfigError(
+            f"{directory / MODULES}: {STATIC} for queries needs documents with {SPLADE}\n  value: {_chain(document)}\n"
+            "  Save the route for documents as a model of its own."
+        )
+    return others
+
+
+def _chain(modules: Sequence[Module]) -> str:
+    return " -> ".join(module.kind for module in modules)
+
+
+def _after_body(directory: Path, modules: Sequence[Module]) -> list[Module]:
+    """Return the modules after the body.  Raises :class:`ConfigError` for a chain that no head expresses."""
     body, *others = modules
     kinds = [module.kind for module in others]
     bodies = ("Transformer", "MLMTransformer") if kinds == [SPLADE] else ("Transformer",)
     if body.kind not in bodies or (kinds and not re.fullmatch(_CHAINS, " ".join(kinds))):
         raise ConfigError(
-            f"{directory / MODULES}: the modules {' -> '.join(module.kind for module in modules)} are not supported\n"
+            f"{directory / MODULES}: the modules {_chain(modules)} are not supported\n"
             "  Use Transformer, Pooling, at most two Dense and Normalize, in this order; Transformer, at most two Dense, "
             "MultiVectorMask and Normalize; Transformer and SpladePooling; or Transformer and LogitScore, "
-            f"or pass {directory / CONFIG} for the model without modules."
-        )
-    if body.directory != directory:
-        raise ConfigError(
-            f"{directory / MODULES}: the path of the Transformer must be empty (the directory itself)\n"
-            f"  value: {body.directory.name!r}\n  Move the files of {body.directory} up."
+            f"or pass {body.directory / CONFIG} for the model without modules."
         )
     if others:
-        _check_body(directory / SETTINGS, scores=kinds == [SPLADE])
+        _check_body(body.directory / SETTINGS, scores=kinds == [SPLADE])
     return others
 
 
@@ -122,6 +158,8 @@ def spec_of_modules(directory: Path, modules: Sequence[Module], config: Config, 
     match modules[0].kind:
         case "SpladePooling":
             return sparse_spec(_splade_pooling(modules[0]), config, family)
+        case "Pooling" if query := routes_in(directory).get(QUERY):
+            read = functools.partial(read_routes, query[1:], modules)
         case "Pooling":
             read = functools.partial(read_several if side_layers(directory) else read_head, modules)
         case _:
@@ -186,6 +224,15 @@ def read_head(modules: Sequence[Module], d_model: int) -> Data:
         config.strict = True
         config.finish()
     return head
+
+
+def read_routes(query: Sequence[Module], document: Sequence[Module], d_model: int) -> Data:
+    """Return the heads of a body with modules of its own for queries and for documents. Raises :class:`ConfigError`."""
+    heads = {
+        QUERY: {**read_head(query, d_model), "output": QUERY_OUTPUT},
+        DOCUMENT: read_head(document, d_model),
+    }
+    return {"kind": "several", "heads": heads}
 
 
 def read_several(modules: Sequence[Module], d_model: int) -> Data:

@@ -79,6 +79,8 @@ MODULES = {
     "qwen3_5": "vision_language.qwen3_5",
     "qwen3_5_moe": "vision_language.qwen3_5",
     "paligemma": "vision_language.paligemma",
+    "colpali": "vision_language.retrieval",
+    "colqwen2": "vision_language.retrieval",
     "internvl": "vision_language.internvl",
     "idefics2": "vision_language.idefics2",
     "idefics3": "vision_language.idefics3",

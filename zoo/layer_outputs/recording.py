@@ -46,7 +46,8 @@ def recorded_outputs(model: ZooModel, outputs: Collection[LayerOutput]) -> Itera
 
 
 def with_layer_outputs(task: Task, outputs: Collection[LayerOutput]) -> Task:
-    """The task with the additional outputs of the stack that it runs; a graph of several stacks has none.
+    """The task with the additional outputs of the stack that it runs, as far as its head does not give them; a graph of several
+    stacks has none.
 
     Its call raises :class:`specs.base.errors.UserError` for an output that the model does not compute.
     """
@@ -57,9 +58,9 @@ def with_layer_outputs(task: Task, outputs: Collection[LayerOutput]) -> Task:
         ran = set[StackName]()
         with _noting(model, ran), recorded_outputs(model, outputs) as held:
             results = task.call(model, values)
-        wanted = [output for output in outputs if ran == {output.stack}]
+        wanted = [output for output in outputs if ran == {output.stack} and output.name not in results]
         for output in wanted:
-            _check(output, held, results)
+            _check(output, held)
         return {**results, **{output.name: _by_row(task, values, held[output]) for output in wanted}}
 
     return replace(task, call=call)
@@ -134,14 +135,9 @@ def _noting(model: ZooModel, ran: set[StackName]) -> Iterator[None]:
         yield
 
 
-def _check(output: LayerOutput, held: Recorded, results: Mapping[str, Any]) -> None:
-    option = option_name("outputs")
-    if output.name in results:
-        raise UserError(
-            f"{option} names {output.name}, which is an output of the {output.stack} already\n  Leave it out."
-        )
+def _check(output: LayerOutput, held: Recorded) -> None:
     if output not in held:
         raise UserError(
-            f"{option} names {output.name}, and layer {output.layer} of the {output.stack} computes no attention weights: "
+            f"{option_name('outputs')} names {output.name}, and layer {output.layer} of the {output.stack} computes no attention weights: "
             "its attention does not call zoo.functional.attention\n  Leave it out, or use hidden for hidden states."
         )

@@ -12,7 +12,7 @@ from zoo.weights.adapters import refuse_adapter, refuse_adapter_file
 from zoo.weights.distributed import read_distributed
 from zoo.weights.gguf import read_gguf
 from zoo.weights.gguf_file import MAGIC
-from zoo.weights.modules import dense_modules, side_layers
+from zoo.weights.modules import body_directory, dense_modules, side_layers
 from zoo.weights.names import METADATA, file_among, lone_shards, read_index
 from zoo.weights.pickled import read_archive, read_legacy
 from zoo.weights.safetensors import begins_safetensors, read_safetensors
@@ -75,7 +75,7 @@ class TensorFiles:
         refuse_adapter(path)
         if os.path.lexists(path / METADATA):
             return cls(path, without_wrappers(read_distributed(path), path))
-        tensors = _read_directory(path)
+        tensors = _read_directory(body_directory(path))
         refuse_adapter_file(path, iter(tensors))
         tensors = without_wrappers(tensors, path)
         for directory, module in dense_modules(path).items():

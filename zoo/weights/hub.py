@@ -12,13 +12,14 @@ from specs.base.errors import UserError
 from specs.language.reference import hub_file, is_hub_id
 from zoo.files.reading import read_regular
 from zoo.weights.hub_gguf import chosen_gguf, has_gguf_alone
-from zoo.weights.modules import SIDE_LAYERS
+from zoo.weights.modules import DOCUMENT, QUERY, ROUTER, ROUTES, SIDE_LAYERS, body_directory
 
 _INDEXES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
 _DESCRIPTION = (
     "README.md", "config.json", "hf_quant_config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "tokenizer.model", "special_tokens_map.json",
     "added_tokens.json", "vocab.json", "vocab.txt", "merges.txt", "spiece.model", "sentencepiece.bpe.model", *_INDEXES,
     "adapter_config.json", "modules.json", "sentence_bert_config.json", "config_sentence_transformers.json", "[0-9]_[A-Z]*/config.json",
+    ROUTES, *(f"{route}_[0-9]_*/*.json" for route in (QUERY, DOCUMENT)), f"[0-9]_{ROUTER}/*.json", f"[0-9]_{ROUTER}/*/*.json",
     *(f"{layer}.pt" for layer in SIDE_LAYERS),
 )  # fmt: skip
 
@@ -112,7 +113,7 @@ def fetch(reference: str, *, weights: bool, revision: str | None = None) -> Path
             disable_progress_bars()
         directory = Path(snapshot_download(repository, revision=revision, allow_patterns=[*_DESCRIPTION]))
         commit = directory.name
-        if file or not (directory / "config.json").exists():
+        if file or not (body_directory(directory) / "config.json").exists():
             listed = _listed(repository, commit, directory)
             if file or has_gguf_alone(listed):
                 name = chosen_gguf(repository, listed, file)
@@ -147,12 +148,15 @@ def commit_of(reference: str, revision: str | None = None) -> str:
 
 def _weight_files(reference: str, commit: str, directory: Path) -> Iterator[list[str]]:
     """The names of the files that hold a repository's weights, part by part."""
-    from zoo.weights.modules import dense_modules
+    from zoo.weights.modules import dense_modules, static_queries
     from zoo.weights.names import INDEX, PICKLED_SINGLE, SINGLE, file_among, lone_shards, read_index
 
     held = os.listdir(directory)
     listed = held if SINGLE in held or INDEX in held else _listed(reference, commit, directory)
-    if shards := lone_shards(listed):
+    if (body := body_directory(directory)) != directory:
+        folder = body.relative_to(directory).as_posix()
+        yield [f"{folder}/*.safetensors", f"{folder}/{PICKLED_SINGLE}"]
+    elif shards := lone_shards(listed):
         yield from ([name] for name in shards)
     else:
         if has_gguf_alone(listed):
@@ -160,8 +164,8 @@ def _weight_files(reference: str, commit: str, directory: Path) -> Iterator[list
         main = file_among(listed, f"{reference} on the hub")
         for name in sorted(set(read_index(directory / main).values())) if main in _INDEXES else [main]:
             yield [name]
-    for module in dense_modules(directory).values():
-        yield [f"{module.name}/{name}" for name in (SINGLE, PICKLED_SINGLE)]
+    for module in [*dense_modules(directory).values(), *filter(None, [static_queries(directory)])]:
+        yield [f"{module.relative_to(directory).as_posix()}/{name}" for name in (SINGLE, PICKLED_SINGLE)]
 
 
 def _listed(reference: str, commit: str, directory: Path) -> list[str]:

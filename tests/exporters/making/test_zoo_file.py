@@ -55,6 +55,15 @@ def test_a_matrix_gives_every_combination_that_is_not_excluded(tmp_path: Path) -
     assert zoo.artefacts[3].directory == tmp_path / "build" / "bert-tiny" / "cpu-int4-optimum-asymmetric"
 
 
+def test_additional_outputs_name_an_artefact(tmp_path: Path) -> None:
+    zoo = write_zoo(
+        tmp_path, "models: {bert-tiny: {options: {outputs: ['hidden:1,-1', last_hidden_state]}}}\n"
+    )
+    assert [artefact.name for artefact in zoo.artefacts] == [
+        "bert-tiny/portable-fp32-hidden-1--1-last_hidden_state"
+    ]
+
+
 def test_models_groups_and_artefacts_are_chosen_by_name(tmp_path: Path) -> None:
     zoo = write_zoo(
         tmp_path,

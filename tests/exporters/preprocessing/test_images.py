@@ -66,6 +66,24 @@ def test_settings_as_old_and_new_checkpoints_state_them(
     assert Pixels.beside(tmp_path / "missing", tmp_path) == form
 
 
+def test_settings_in_a_section_of_the_processor(tmp_path: Path) -> None:
+    """As transformers 5 saves processors; the older file comes first."""
+    section = {
+        "do_resize": True,
+        "size": {"height": 12, "width": 14},
+        "resample": 3,
+        "image_mean": [0.1, 0.2, 0.3],
+    }
+    (tmp_path / "processor_config.json").write_text(json.dumps({"image_processor": section}))
+    found = Pixels.beside(tmp_path)
+    assert found is not None
+    assert (found.size, found.resample, found.mean) == ((12, 14), 3, (0.1, 0.2, 0.3))
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps({**section, "resample": 2}))
+    older = Pixels.beside(tmp_path)
+    assert older is not None
+    assert older.resample == 2
+
+
 def test_without_settings_an_image_is_resized_to_the_model(sees: Model, tmp_path: Path) -> None:
     FLOWER.convert("L").save(tmp_path / "gray.png")
     pixels, _ = read_images([tmp_path / "gray.png"], None, sees)

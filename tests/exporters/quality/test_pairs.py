@@ -17,8 +17,8 @@ from exporters.exported.model_source import model_source
 from exporters.quality.budget import LIMITS, Budget
 from exporters.quality.inputs import random_inputs, representative
 from exporters.quality.measures import match_agreement
+from exporters.quality.outputs import judged_positions
 from exporters.quality.quality import QualityError
-from exporters.quality.tallies import judged_positions
 from exporters.runtime.text import TextTokenizer
 from exporters.steps.manifest import Export
 from exporters.steps.options import ExportOptions

@@ -113,8 +113,12 @@ def test_the_vectors_that_the_head_reads_beside_its_own(tmp_path: Path) -> None:
     feeds = {"input_ids": ids, "attention_mask": np.ones_like(ids), **empty}
     read, last = session.run(["last_hidden_state", "hidden_states.2"], feeds)
     np.testing.assert_array_equal(read, last)
-    pooled = written(bert(head={"kind": "pooled", "pooling": "mean"}), tmp_path / "y", verify=False)
-    assert len(pooled.manifest.graphs["model.onnx"].outputs) == 2
+    pooled = bert(head={"kind": "pooled", "pooling": "mean"})
+    for place, outputs in (("y", ()), ("z", ("last_hidden_state", "hidden:1"))):
+        both = written(pooled, tmp_path / place, outputs=outputs)
+        names = ["last_hidden_state", "pooler_output", *(["hidden_states.1"] if outputs else [])]
+        assert [*both.manifest.graphs["model.onnx"].outputs] == names
+        assert set(names) <= compared(both)
 
 
 def test_an_export_with_additional_outputs_is_verified_again(tmp_path: Path) -> None:
@@ -204,11 +208,6 @@ def test_numbers_from_the_end_and_repetitions() -> None:
             {"outputs": "cross:0"},
             "outputs cross needs a decoder that attends to an encoder\n"
             "  value: cross:0; tiny-gpt2 is a model of architecture decoder\n  Use attention instead.",
-        ),
-        (
-            bert(),
-            {"outputs": "last_hidden_state"},
-            "outputs names last_hidden_state, which is an output of the encoder already\n  Leave it out.",
         ),
         (
             spec_of(CONFIGS["mamba"]),

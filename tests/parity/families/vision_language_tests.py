@@ -15,6 +15,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from exporters.export import export
 from exporters.preprocessing.packed import PackedImages
+from exporters.runtime.embedding import ImageEmbedder
 from exporters.runtime.exported import open_export
 from exporters.runtime.generation import Generator
 from exporters.steps.options import ExportOptions
@@ -60,7 +61,7 @@ def check(
         partial(by_row_inputs, spec) if by_row else partial(marked_inputs, spec) if marked else dict
     )
     if spec.packs_images:
-        theirs = partial(typed, spec)
+        theirs = partial(typed, spec) if spec.head.predicts_next else by_image_inputs
     ours = load(spec, directory / "reference")
     check_in_memory_layout(reference, spec, ours, directory / "in-memory")
     result = Parity(reference.config.model_type, fuzzed=fuzzed)
@@ -78,7 +79,8 @@ def check(
         exported = open_export(directory / "onnx")
         result.onnx = _exported_scores(exported, given, expected)
         _assert_allowed(result.onnx, ours, given)
-        _check_generation(reference, exported, theirs, given)
+        if spec.head.predicts_next:
+            _check_generation(reference, exported, theirs, given)
     back = converted(spec, directory, reference, tuple(without))
     _assert_allowed(difference(scores(back, theirs(given)), expected), ours, given)
     RECORDED.results.append(result)
@@ -129,10 +131,18 @@ def _packed_inputs(spec: Model, connector: ConnectorKind, generator: torch.Gener
 
 
 def scores(model: Any, given: Mapping[str, Tensor]) -> Tensor:
-    """The scores at real tokens."""
+    """The scores at real tokens, or the vectors of a model for retrieval."""
     with torch.no_grad():
-        logits: Tensor = model(**given)["logits"]
+        logits = of_tokens(model(**given))
     return logits[given["attention_mask"] == 1]
+
+
+def of_tokens(outputs: Any) -> Tensor:
+    """The scores of tokens, or their vectors as we or the reference name them."""
+    found: Tensor = next(
+        outputs[name] for name in ("logits", "token_embeddings", "embeddings") if name in outputs
+    )
+    return found
 
 
 def _assert_allowed(found: float, ours: Any, given: Mapping[str, Tensor]) -> None:
@@ -162,12 +172,12 @@ def _in_steps(ours: Any, given: Mapping[str, Tensor], expected: Tensor) -> float
     start = ids.shape[1] - STEPS
     images = {name: given[name] for name in ("pixel_values", "image_grid_thw") if name in given}
     found = ours(ids[:, :start], mask[:, :start], **images)
-    parts = [found["logits"]]
+    parts = [of_tokens(found)]
     places = ours.coordinates(ids, mask, given["image_grid_thw"]) if ours.rotates_by_axis else None
     for end in range(start + 1, ids.shape[1] + 1):
         at = {} if places is None else {"position_ids": places[:, :, end - 1 : end]}
         found = ours(ids[:, end - 1 : end], mask[:, :end], found.present_key_values, **at)
-        parts.append(found["logits"])
+        parts.append(of_tokens(found))
     return difference(torch.cat(parts, 1)[mask == 1], expected)
 
 
@@ -188,7 +198,7 @@ def _gradient(model: Any, given: Mapping[str, Tensor], inputs: Inputs) -> Tensor
     """The gradient of a weighted sum of all scores, by the pixels."""
     dtype = next(model.parameters()).dtype
     pixels = given["pixel_values"].detach().to(dtype, copy=True).requires_grad_()
-    logits = model(**inputs({**given, "pixel_values": pixels}))["logits"][given["attention_mask"] == 1]
+    logits = of_tokens(model(**inputs({**given, "pixel_values": pixels})))[given["attention_mask"] == 1]
     weights = torch.linspace(-1, 1, logits.numel(), dtype=dtype).reshape(logits.shape)
     (found,) = torch.autograd.grad((logits * weights).sum(), [pixels])
     return found.float()
@@ -196,22 +206,21 @@ def _gradient(model: Any, given: Mapping[str, Tensor], inputs: Inputs) -> Tensor
 
 def _exported_scores(exported: Any, given: Mapping[str, Tensor], expected: Tensor) -> float:
     """The largest difference of the three graphs, for all tokens of the first row at once."""
-    generator = Generator(exported)
-    embedder = generator.embedder
-    assert embedder is not None
+    embedder, graph = ImageEmbedder(exported), exported.open(2)
     images, grids = given["pixel_values"].numpy(), given.get("image_grid_thw")
     numbers = None if grids is None else grids.numpy()
     seen = embedder.encode_images(images if numbers is None else PackedImages(images, numbers))
     embedded = embedder.embed(given["input_ids"].numpy(), seen, numbers, given["attention_mask"].numpy())
     rows = len(given["input_ids"])
-    graph, mask = generator.decoder, given["attention_mask"]
+    mask = given["attention_mask"]
     feeds = {**embedded, "attention_mask": mask.numpy()}
     for name, slot in graph.inputs.items():
         if name not in feeds:
             sizes = {"batch_size": rows, "past_sequence_length": 0}
             shape = [sizes[dim] if isinstance(dim, str) else dim for dim in slot.dims]
             feeds[name] = torch.zeros(shape).numpy()
-    logits = graph.run(feeds, {"logits": "cpu"})["logits"].numpy()
+    name = next(iter(graph.outputs))
+    logits = graph.run(feeds, {name: "cpu"})[name].numpy()
     return difference(torch.from_numpy(logits)[mask == 1], expected)
 
 
@@ -247,6 +256,14 @@ def typed(spec: Model, given: Mapping[str, Tensor]) -> dict[str, Tensor]:
     if "pixel_values" not in given:
         return dict(given)
     return {**given, "mm_token_type_ids": (given["input_ids"] == spec.connector.token).int()}
+
+
+def by_image_inputs(given: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The inputs of a reference that reads the patches of each image apart, padded with zeros."""
+    if "pixel_values" not in given:
+        return dict(given)
+    counts = given["image_grid_thw"].prod(1).tolist()
+    return {**given, "pixel_values": pad_sequence(given["pixel_values"].split(counts), batch_first=True)}
 
 
 def by_row_inputs(spec: Model, given: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -31,6 +31,23 @@ def test_a_head_may_not_be_called_as_an_attribute_of_modules(name: str) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        (
+            "{kind: pooled, output: query_embedding, projection: 5}",
+            "the width of document, which is 128\n  value: 5\n",
+        ),
+        ("{kind: token_weights}", "the kind of document, which is pooled\n  value: 'token_weights'\n"),
+    ],
+)
+def test_heads_for_queries_and_documents_are_alike(query: str, words: str) -> None:
+    head = f"{{kind: several, heads: {{query: {query}, document: {{kind: pooled}}}}}}"
+    found = CliRunner().invoke(app, ["params", "bert-tiny", "--set", f"head={head}"], prog_name="zoo")
+    assert found.exit_code == 2
+    assert f"head.heads.query: must give vectors of {words}" in found.stderr
+
+
 def test_a_resolved_head_keeps_a_null_that_is_not_the_default(tmp_path: Path) -> None:
     """Without it, the spec that an export records breaks a rule."""
     spec = load("bert-tiny", [f"head={SEVERAL}"])

@@ -124,6 +124,8 @@ INSIDE: dict[str, Callable[[dict[str, int]], dict[str, Any]]] = {
     },
     "gemma3": partial(_with_images, "gemma3_text"),
     "paligemma": partial(_with_images, "gemma"),
+    "colpali": lambda fields: {"vlm_config": {"model_type": "paligemma", **_with_images("gemma", fields)}},
+    "colqwen2": lambda fields: {"vlm_config": {"model_type": "qwen2_vl", **fields}},
     **dict.fromkeys(
         ("siglip", "owlvit", "idefics2", "idefics3", "smolvlm", "internvl"),
         lambda fields: {"vision_config": fields},

@@ -207,6 +207,28 @@ def test_the_modules_of_a_sentence_encoder_are_fetched(machine, hub):
 
 
 @pytest.mark.slow
+def test_the_routes_of_a_router_are_fetched(machine, hub):
+    places = {
+        "query_0_SparseStaticEmbedding": "SparseStaticEmbedding",
+        "document_0_Transformer": "Transformer",
+    }
+    routes = {
+        "types": {place: f"sentence_transformers.models.{kind}" for place, kind in places.items()},
+        "structure": {place.partition("_")[0]: [place] for place in places},
+    }
+    described = {
+        "modules.json": json.dumps([{"type": "sentence_transformers.models.Router", "path": ""}]).encode(),
+        "router_config.json": json.dumps(routes).encode(),
+        **{f"{place}/{name}": b"{}" for place in places for name in ("config.json", "tokenizer.json")},
+    }
+    weights = {f"{place}/model.safetensors": b"a" for place in places}
+    hub.files = described | weights
+    directory = machine.fetch("org/tiny", "weights")
+    found = {path.relative_to(directory).as_posix() for path in directory.rglob("*") if path.is_file()}
+    assert found == set(described) | set(weights)
+
+
+@pytest.mark.slow
 def test_cached_repositories_need_no_network(machine, hub, tmp_path):
     hub.files = OTHERS | {SINGLE: b"a"}
     directory = machine.fetch("org/tiny", "weights")

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
+from specs.kinds.retrieval import Several
 from specs.kinds.transforming_head import TransformingHead
 from specs.model.model import Model
 from zoo.families.common.transforms import SAME, STACKED, Pointwise, Shape, Transform, Transposed
-from zoo.weights.modules import DENSE_PLACES, split_name
+from zoo.weights.modules import DENSE_PLACES, ROUTE_PLACES, split_name
 
 OfSpec = Callable[[Model], Transform]
 """A function that returns the transform for a spec, such as one that depends on the number of heads."""
@@ -101,31 +102,41 @@ def _dense(directory: str, module: str, where: Callable[[Model], bool] | None = 
     """Return the rules of a head's module that sentence-transformers stores as a Dense module, and Stanford's ColBERT
     beside the body."""
     weight, bias = (
-        Rule(f"{directory}.linear.{leaf}", (f"head.{module}.{leaf}",), also=(f"linear.{leaf}",), where=where)
+        Rule(
+            f"{directory}.linear.{leaf}",
+            (f"head.{module}.{leaf}",),
+            also=() if "." in module else (f"linear.{leaf}",),
+            where=where,
+        )
         for leaf in ("weight", "bias")
     )
     return weight, bias
 
 
-def _has_dense(spec: Model) -> bool:
-    return isinstance(spec.head, TransformingHead) and spec.head.activation is not None
+def _has_dense(spec: Model, part: str = "") -> bool:
+    head = spec.head.heads.get(part) if isinstance(spec.head, Several) else spec.head
+    return isinstance(head, TransformingHead) and head.activation is not None
 
 
-def _dense_from(first: int) -> tuple[Rule, ...]:
-    """Return the rules of a head's Dense modules, the first of which has this place in the list of modules."""
-    nearest, following = DENSE_PLACES[first - 1 : first + 1]
+def _dense_at(places: Sequence[str], part: str = "") -> tuple[Rule, ...]:
+    """Return the rules of a head's Dense modules, by the directories of the first and the second; ``part`` is the name of one of
+    several heads."""
+    module = f"heads.{part}." if part else ""
     return (
-        *_dense(nearest, "dense", _has_dense),
-        *_dense(nearest, "projection", lambda spec: not _has_dense(spec)),
-        *_dense(following, "projection", _has_dense),
+        *_dense(places[0], f"{module}dense", lambda spec: _has_dense(spec, part)),
+        *_dense(places[0], f"{module}projection", lambda spec: not _has_dense(spec, part)),
+        *_dense(places[1], f"{module}projection", lambda spec: _has_dense(spec, part)),
     )
 
 
 _MODULES = {
-    "pooled": _dense_from(2),
-    "multi_vector": _dense_from(1),
-    "several": modules(
-        {"colbert_linear": "multi_vector.projection", "sparse_linear": "sparse.score"}, ours="head.heads."
+    "pooled": _dense_at(DENSE_PLACES[1:]),
+    "multi_vector": _dense_at(DENSE_PLACES),
+    "several": (
+        *modules(
+            {"colbert_linear": "multi_vector.projection", "sparse_linear": "sparse.score"}, ours="head.heads."
+        ),
+        *(rule for route, places in ROUTE_PLACES.items() for rule in _dense_at(places, route)),
     ),
 }
 """Heads of sentence-transformers modules, which checkpoints of every family may have, by their kind in a spec."""
