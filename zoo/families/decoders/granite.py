@@ -1,6 +1,7 @@
-"""Granite 3 (IBM, 2024) and 4 (2025): ``GraniteConfig``, ``GraniteMoeConfig``, ``GraniteMoeHybridConfig`` and their models.
+"""Granite 3 (IBM, 2024) and 4 (2025): ``GraniteConfig``, ``GraniteMoeConfig``, ``GraniteMoeSharedConfig``,
+``GraniteMoeHybridConfig`` and their models.
 
-They are Llama, its mixture, and a hybrid with Mamba-2, all with scalar multipliers.
+They are Llama, its mixture, without or with a shared feed-forward, and a hybrid with Mamba-2, all with scalar multipliers.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from specs.base.base import Component
+from specs.kinds.feed_forward import TwoLayer
 from specs.kinds.mixture import Mixture
 from specs.kinds.position import NoPosition, PositionKind
 from zoo.families.common import fields as f
@@ -145,6 +147,21 @@ def _shared_rules(ours: str) -> tuple[Rule, Rule]:
     )
 
 
+class _SharedFeedForward(Field):
+    """The feed-forward beside the experts; none of width 0."""
+
+    component = TwoLayer | None
+
+    width = f.Int("shared_intermediate_size", default=0)
+    part = _FIELDS.feed_forward(hidden=width)
+
+    def read(self, config: Config) -> Data | None:
+        return read(self.part, config) if self.width.read(config) else None
+
+    def write(self, value: TwoLayer | None, context: FieldContext) -> Data:
+        return self.width.write(0, context) if value is None else write(self.part, value, context)
+
+
 FAMILIES = (
     Family(
         "granite",
@@ -161,6 +178,13 @@ FAMILIES = (
         ),
         _body(_MIXTURE),
         {"GraniteMoeForCausalLM": _CLASS, "GraniteMoeModel": BODY},
+        ignored=("logits_scaling", *TRAINING),
+    ),
+    Family(
+        "granitemoeshared",
+        llama_tensors("granitemoeshared", *_MIXTURE_RULES, *_shared_rules(f"{_OURS}.shared")),
+        _body({**_MIXTURE, "shared": _SharedFeedForward()}),
+        {"GraniteMoeSharedForCausalLM": _CLASS, "GraniteMoeSharedModel": BODY},
         ignored=("logits_scaling", *TRAINING),
     ),
     Family(

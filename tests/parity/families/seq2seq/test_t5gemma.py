@@ -1,0 +1,81 @@
+"""T5Gemma against transformers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import transformers as hf
+from hypothesis import strategies as st
+
+from tests.parity.families.draws import EPS, FLAG, HEAD_DIM, VOCAB, WINDOW, drawn
+from tests.parity.families.family import SPECIAL, FamilyTests
+from tests.parity.families.llamas import LINEAR, rotation
+
+FULL, SLIDING = "full_attention", "sliding_attention"
+ENCODER: dict[str, Any] = dict(
+    hidden_size=24, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2, head_dim=8, intermediate_size=41,
+    sliding_window=3, rope_parameters=rotation(500.0), query_pre_attn_scalar=12,
+)  # fmt: skip
+DECODER: dict[str, Any] = dict(
+    hidden_size=20, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=4, head_dim=6, intermediate_size=33,
+    sliding_window=4, rope_parameters=rotation(700.0), query_pre_attn_scalar=6, final_logit_softcapping=5.0,
+)  # fmt: skip
+CONFIGS = {
+    "two widths": dict(vocab_size=61, encoder=ENCODER, decoder=DECODER),
+    "alike, untied, no caps": dict(
+        vocab_size=47, tie_word_embeddings=False,
+        **dict.fromkeys(("encoder", "decoder"), {
+            **ENCODER, "attn_logit_softcapping": None, "final_logit_softcapping": None, "hidden_activation": "relu",
+            "layer_types": [FULL, SLIDING, SLIDING], "attention_bias": True, "rope_parameters": LINEAR,
+        }),
+    ),
+}  # fmt: skip
+
+
+def stack(data: st.DataObject, side: str) -> dict[str, Any]:
+    """Any values of the fields of a stack."""
+    kv_heads, groups = (
+        data.draw(st.integers(1, 3), f"{side} kv"),
+        data.draw(st.integers(1, 3), f"{side} groups"),
+    )
+    fields = dict(
+        hidden_size=kv_heads * groups * data.draw(st.integers(2, 8), f"{side} width"),
+        num_hidden_layers=st.integers(1, 3), num_attention_heads=kv_heads * groups, num_key_value_heads=kv_heads,
+        head_dim=HEAD_DIM, intermediate_size=st.integers(8, 50), rms_norm_eps=EPS, sliding_window=WINDOW,
+        query_pre_attn_scalar=st.integers(4, 64), attn_logit_softcapping=st.sampled_from([None, 20.0]),
+        final_logit_softcapping=st.sampled_from([None, 5.0]), attention_bias=FLAG,
+    )  # fmt: skip
+    return drawn(data, fields)
+
+
+class TestT5Gemma(FamilyTests):
+    model_class = hf.T5GemmaForConditionalGeneration
+    configs = CONFIGS
+    heads = ("Model",)
+    others = (
+        (hf.T5GemmaEncoderModel, dict(is_encoder_decoder=False)),
+        (hf.T5GemmaForSequenceClassification, dict(is_encoder_decoder=False, num_labels=5)),
+        (hf.T5GemmaForTokenClassification, dict(is_encoder_decoder=False, num_labels=5)),
+        (hf.T5GemmaForTokenClassification, dict(num_labels=5)),
+    )
+    of_others = ("two widths",)
+    drawn = {"length": 15}
+    refusals = (
+        ("encoder.vocab_size", 60, "must be 61, as in the decoder"),
+        ("decoder.hidden_activation", "gelu_tan", "is not supported"),
+        ("decoder.layer_types", [FULL] * 4, "each of the 2 layers"),
+        ("is_encoder_decoder", False, "must be true"),
+    )
+
+    @classmethod
+    def config(cls, **values):
+        vocabulary = {"vocab_size": values["vocab_size"], "max_position_embeddings": 128, **SPECIAL}
+        stacks = {
+            side: hf.T5GemmaModuleConfig(**vocabulary, **values[side]) for side in ("encoder", "decoder")
+        }
+        return hf.T5GemmaConfig(**{**SPECIAL, **values, **stacks})
+
+    @staticmethod
+    def draw(data):
+        sides = {side: stack(data, side) for side in ("encoder", "decoder")}
+        return dict(vocab_size=data.draw(VOCAB, "vocabulary"), tie_word_embeddings=FLAG, **sides)
