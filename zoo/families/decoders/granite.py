@@ -28,7 +28,7 @@ from zoo.families.common.tensors import Rule, same
 from zoo.families.common.transforms import STACKED, Stacked
 
 
-class _ScoreScale(f.Float):
+class ScoreScale(f.Float):
     """The factor on attention scores, which a spec may leave to the width of a head."""
 
     def write(self, value: float | None, context: FieldContext) -> Data:
@@ -36,19 +36,19 @@ class _ScoreScale(f.Float):
 
 
 _FIELDS = LlamaFields()
-_SCALE = f.Mapped(
+LOGITS = f.Mapped(
     f.Checked(f.Factor("logits_scaling"), lambda divisor: divisor != 0, "must not be 0"),
     lambda divisor: None if divisor is None else 1.0 / divisor,
     lambda factor: None if factor is None else float(f"{1.0 / factor:.15g}"),
 )
-_CLASS = language_modeling(tied=False, bias=False, scale=_SCALE)
+GRANITE_HEAD = language_modeling(tied=False, bias=False, scale=LOGITS)
 
 
-_ATTENTION = {
+GRANITE_ATTENTION = {
     "bias": f.Bias("attention_bias", default=False),
-    "scale": _ScoreScale("attention_multiplier", default=1.0),
+    "scale": ScoreScale("attention_multiplier", default=1.0),
 }
-_COMMON: dict[str, Any] = {
+MULTIPLIED: dict[str, Any] = {
     "residual": {"kind": "add", "scale": f.Float("residual_multiplier", default=1.0)},
     "more": {"embedding": {"scale": f.Factor("embedding_multiplier")}},
 }
@@ -56,7 +56,7 @@ _COMMON: dict[str, Any] = {
 
 def _body(feed_forward: Template) -> Template:
     """Llama's body with a factor on embeddings, on scores and on branches."""
-    return _FIELDS.body(attention=_ATTENTION, feed_forward=feed_forward, **_COMMON)
+    return _FIELDS.body(attention=GRANITE_ATTENTION, feed_forward=feed_forward, **MULTIPLIED)
 
 
 class _HybridFeedForward(Field):
@@ -69,7 +69,7 @@ class _HybridFeedForward(Field):
 
     def read(self, config: Config) -> Data:
         if self.count.read(config):
-            return {**read(_MIXTURE, config), "shared": read(self.shared, config)}
+            return {**read(GRANITE_MIXTURE, config), "shared": read(self.shared, config)}
         config.ignore("num_experts_per_tok", "intermediate_size")
         shared: Data = read(self.shared, config)
         return shared
@@ -79,7 +79,7 @@ class _HybridFeedForward(Field):
             return {"num_local_experts": 0, **write(self.shared, value, context)}
         if value.shared is None:
             raise UnfitError("a mixture without a shared feed-forward")
-        return {**write(_MIXTURE, value, context), **write(self.shared, value.shared, context)}
+        return {**write(GRANITE_MIXTURE, value, context), **write(self.shared, value.shared, context)}
 
 
 class _HybridPosition(Field):
@@ -114,23 +114,23 @@ def _stated(kinds: Sequence[str]) -> Data:
     return {"layer_types": [*kinds], **({} if LINEAR in kinds else NO_MIXERS)}
 
 
-_EXPERTS, _OURS = f"{LAYER}block_sparse_moe", f"{BLOCK}feed_forward"
-_MIXTURE = {
+_EXPERTS, FEED_FORWARD = f"{LAYER}block_sparse_moe", f"{BLOCK}feed_forward"
+GRANITE_MIXTURE = {
     "kind": "mixture",
     "experts": f.Int("num_local_experts", default=8),
     "top_k": f.Int("num_experts_per_tok", default=2),
     "expert": _FIELDS.feed_forward(),
 }
 
-_MIXTURE_RULES = also_named(
+MIXTURE_RULES = also_named(
     (
-        same(f"{_EXPERTS}.router.layer.weight", f"{_OURS}.router.weight"),
+        same(f"{_EXPERTS}.router.layer.weight", f"{FEED_FORWARD}.router.weight"),
         Rule(
             f"{_EXPERTS}.input_linear.weight",
-            (f"{_OURS}.experts.gate.weight", f"{_OURS}.experts.up.weight"),
+            (f"{FEED_FORWARD}.experts.gate.weight", f"{FEED_FORWARD}.experts.up.weight"),
             Stacked(1),
         ),
-        same(f"{_EXPERTS}.output_linear.weight", f"{_OURS}.experts.down.weight"),
+        same(f"{_EXPERTS}.output_linear.weight", f"{FEED_FORWARD}.experts.down.weight"),
     ),
     (r"router\.layer", "router"),
     (r"input_linear\.weight", "experts.gate_up_proj"),
@@ -138,7 +138,7 @@ _MIXTURE_RULES = also_named(
 )
 
 
-def _shared_rules(ours: str) -> tuple[Rule, Rule]:
+def shared_rules(ours: str) -> tuple[Rule, Rule]:
     """The tensors of the shared feed-forward of a hybrid."""
     stored = f"{LAYER}shared_mlp"
     return (
@@ -147,7 +147,7 @@ def _shared_rules(ours: str) -> tuple[Rule, Rule]:
     )
 
 
-class _SharedFeedForward(Field):
+class SharedFeedForward(Field):
     """The feed-forward beside the experts; none of width 0."""
 
     component = TwoLayer | None
@@ -167,24 +167,24 @@ FAMILIES = (
         "granite",
         LLAMA,
         _body(_FIELDS.feed_forward(bias=f.Bool("mlp_bias", default=False))),
-        {"GraniteForCausalLM": _CLASS, "GraniteModel": BODY},
+        {"GraniteForCausalLM": GRANITE_HEAD, "GraniteModel": BODY},
         ignored=("logits_scaling",),  # by the body alone
     ),
     Family(
         "granitemoe",
         llama_tensors(
             "granitemoe",
-            *_MIXTURE_RULES,
+            *MIXTURE_RULES,
         ),
-        _body(_MIXTURE),
-        {"GraniteMoeForCausalLM": _CLASS, "GraniteMoeModel": BODY},
+        _body(GRANITE_MIXTURE),
+        {"GraniteMoeForCausalLM": GRANITE_HEAD, "GraniteMoeModel": BODY},
         ignored=("logits_scaling", *TRAINING),
     ),
     Family(
         "granitemoeshared",
-        llama_tensors("granitemoeshared", *_MIXTURE_RULES, *_shared_rules(f"{_OURS}.shared")),
-        _body({**_MIXTURE, "shared": _SharedFeedForward()}),
-        {"GraniteMoeSharedForCausalLM": _CLASS, "GraniteMoeSharedModel": BODY},
+        llama_tensors("granitemoeshared", *MIXTURE_RULES, *shared_rules(f"{FEED_FORWARD}.shared")),
+        _body({**GRANITE_MIXTURE, "shared": SharedFeedForward()}),
+        {"GraniteMoeSharedForCausalLM": GRANITE_HEAD, "GraniteMoeSharedModel": BODY},
         ignored=("logits_scaling", *TRAINING),
     ),
     Family(
@@ -193,9 +193,9 @@ FAMILIES = (
             "granitemoehybrid",
             *mamba2_rules(f"{LAYER}mamba", f"{BLOCK}mixer"),
             same(f"{LAYER}input_layernorm.weight", f"{BLOCK}mixer_norm.weight"),
-            *_MIXTURE_RULES,
-            *_shared_rules(_OURS),
-            *_shared_rules(f"{_OURS}.shared"),
+            *MIXTURE_RULES,
+            *shared_rules(FEED_FORWARD),
+            *shared_rules(f"{FEED_FORWARD}.shared"),
             without=("mlp.",),
         ),
         _FIELDS.body(
@@ -205,12 +205,15 @@ FAMILIES = (
             position=_HybridPosition(),
             varies=(
                 LayersOf(
-                    FULL, {"attention": _FIELDS.attention(**_ATTENTION), "mixer": None}, _kinds, _stated
+                    FULL,
+                    {"attention": _FIELDS.attention(**GRANITE_ATTENTION), "mixer": None},
+                    _kinds,
+                    _stated,
                 ),
             ),
-            **_COMMON,
+            **MULTIPLIED,
         ),
-        {"GraniteMoeHybridForCausalLM": _CLASS, "GraniteMoeHybridModel": BODY},
+        {"GraniteMoeHybridForCausalLM": GRANITE_HEAD, "GraniteMoeHybridModel": BODY},
         ignored=("logits_scaling", "mamba_chunk_size", *TRAINING),
     ),
 )

@@ -20,15 +20,13 @@ DECODER: dict[str, Any] = dict(
     hidden_size=20, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=4, head_dim=6, intermediate_size=33,
     sliding_window=4, rope_parameters=rotation(700.0), query_pre_attn_scalar=6, final_logit_softcapping=5.0,
 )  # fmt: skip
+UNCAPPED: dict[str, Any] = {
+    **ENCODER, "attn_logit_softcapping": None, "final_logit_softcapping": None, "hidden_activation": "relu",
+    "layer_types": [FULL, SLIDING, SLIDING], "attention_bias": True, "rope_parameters": LINEAR,
+}  # fmt: skip
 CONFIGS = {
     "two widths": dict(vocab_size=61, encoder=ENCODER, decoder=DECODER),
-    "alike, untied, no caps": dict(
-        vocab_size=47, tie_word_embeddings=False,
-        **dict.fromkeys(("encoder", "decoder"), {
-            **ENCODER, "attn_logit_softcapping": None, "final_logit_softcapping": None, "hidden_activation": "relu",
-            "layer_types": [FULL, SLIDING, SLIDING], "attention_bias": True, "rope_parameters": LINEAR,
-        }),
-    ),
+    "alike, untied, no caps": dict(vocab_size=47, tie_word_embeddings=False, encoder=UNCAPPED, decoder=UNCAPPED),
 }  # fmt: skip
 
 
