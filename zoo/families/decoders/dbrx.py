@@ -27,28 +27,18 @@ _CONTEXT = f.ContextLength("max_seq_len", "max_position_embeddings", default=204
 
 
 def _part(config: Config, name: str) -> Config:
-    part = config.part(name) or Config({}, config.where)
-    part.ignore(*(key for key in part.data if key not in _READ))  # what every config of transformers has
-    return part
-
-
-_READ = ("attn_pdrop", "clip_qkv", "kv_n_heads", "rope_theta", "ffn_act_fn", "ffn_hidden_size", "moe_num_experts",
-         "moe_top_k", "moe_normalize_expert_weights", "hidden_size")  # fmt: skip
+    return config.part(name) or Config({}, config.where)
 
 
 class _Rope(RopeField):
     """The rotation, whose base the published config states in ``attn_config``."""
 
     def read(self, config: Config) -> Data:
-        inner = _part(config, "attn_config").float("rope_theta")
-        if inner is None or config.has("rope_parameters"):
-            rotation = super().read(config)
-            if inner is not None and rotation["theta"] != inner:
-                config.refuse(
-                    "rope_parameters", f"must have the rope_theta of attn_config, which is {inner:g}"
-                )
-            return rotation
-        return {**super().read(config), "theta": inner}
+        part, rotation = _part(config, "attn_config"), super().read(config)
+        theta = part.float("rope_theta", default=rotation["theta"])
+        if config.has("rope_parameters") and theta != rotation["theta"]:
+            part.refuse("rope_theta", f"must equal that of rope_parameters, which is {rotation['theta']:g}")
+        return {**rotation, "theta": theta}
 
 
 class _Attention(Field):
@@ -92,6 +82,7 @@ class _Mixture(Field):
             part.refuse(
                 "moe_normalize_expert_weights", "must be 1 or null: weights are divided by their sum, or not"
             )
+        part.must("uniform_expert_assignment", False, "the router chooses the experts")
         activation = part.part("ffn_act_fn") or Config({}, config.where)
         part.must("hidden_size", _D_MODEL.read(config), "experts read and write the stream of d_model")
         return {

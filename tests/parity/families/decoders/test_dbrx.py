@@ -43,7 +43,7 @@ class TestDbrx(FamilyTests):
     refusals = (
         ("ffn_config.moe_normalize_expert_weights", 2.0, "must be 1 or null"),
         ("ffn_config.ffn_act_fn", {"name": "silo"}, "Did you mean 'silu'?"),
-        ("attn_config.rope_theta", 700.0, "must have the rope_theta of attn_config, which is 700"),
+        ("attn_config.rope_theta", 700.0, "must equal that of rope_parameters, which is 500"),
         ("tie_word_embeddings", True, "must be false"),
     )
 

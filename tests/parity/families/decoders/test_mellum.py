@@ -37,9 +37,10 @@ class TestMellum(LlamaTests):
     @staticmethod
     def draw(data):
         values = draw_llama(data) | draw_experts(data)
+        rope = {name: value for name, value in values["rope_parameters"].items() if name != "truncate"}
         return values | dict(
             moe_intermediate_size=st.integers(1, 30), head_dim=HEAD_DIM, attention_bias=FLAG, rms_norm_eps=EPS,
             sliding_window=WINDOW, layer_types=lists((FULL, SLIDING), values["num_hidden_layers"]),
             mlp_layer_types=lists(("dense", "sparse"), values["num_hidden_layers"]),
-            rope_parameters={FULL: values["rope_parameters"], SLIDING: LINEAR},
+            rope_parameters={FULL: rope, SLIDING: LINEAR},
         )  # fmt: skip
