@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 import transformers as hf
 from hypothesis import strategies as st
 
 from tests.parity.families.draws import EPS, FLAG, HEAD_DIM, VOCAB, WINDOW, drawn
 from tests.parity.families.family import SPECIAL, FamilyTests
 from tests.parity.families.llamas import LINEAR, rotation
+from tests.parity.reference import build, load
+from zoo.checkpoints.carried import special_tokens
+from zoo.configs.importing import import_spec
+from zoo.generation.settings import GenerationSettings
 
 FULL, SLIDING = "full_attention", "sliding_attention"
 ENCODER: dict[str, Any] = dict(
@@ -77,3 +82,19 @@ class TestT5Gemma(FamilyTests):
     def draw(data):
         sides = {side: stack(data, side) for side in ("encoder", "decoder")}
         return dict(vocab_size=data.draw(VOCAB, "vocabulary"), tie_word_embeddings=FLAG, **sides)
+
+
+def test_the_decoder_begins_with_the_token_that_begins_texts(tmp_path):
+    """No field names a start token of the decoder."""
+    config = TestT5Gemma.configured("two widths", bos_token_id=7)
+    reference = build(TestT5Gemma.model_class, config, 3)
+    reference.generation_config = hf.GenerationConfig(bos_token_id=7, pad_token_id=0)
+    reference.save_pretrained(tmp_path)
+    settings = GenerationSettings(special_tokens(tmp_path))
+    ids = torch.tensor([[5, 9, 16, 3, 41]])
+    theirs = reference.generate(ids, max_new_tokens=6, do_sample=False, eos_token_id=60)
+    model: Any = load(import_spec(tmp_path), tmp_path)
+    ours = model.generate(ids, 6, start=settings.start, stop=[60])
+    assert settings.start == 7
+    assert len(ours[0]) >= 6
+    assert ours[0] == theirs[0].tolist()[-len(ours[0]) :]
