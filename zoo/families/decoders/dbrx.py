@@ -13,8 +13,8 @@ from zoo.families.common import fields as f
 from zoo.families.common.attention import per_head
 from zoo.families.common.config import Config
 from zoo.families.common.decoders import decoder_tensors, query_key_value
-from zoo.families.common.family import Family
-from zoo.families.common.heads import BODY, HeadClass
+from zoo.families.common.family import Family, HeadClass
+from zoo.families.common.heads import BODY
 from zoo.families.common.layers import Layers
 from zoo.families.common.rope import RopeField
 from zoo.families.common.template import Data, Field, FieldContext

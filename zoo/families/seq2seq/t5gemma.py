@@ -89,7 +89,7 @@ class _T5Gemma(Family):
     def _part(self, config: Config, side: str) -> Config:
         """The config of a stack, with the dropout of the whole config."""
         part = config.inner(side, _DROPOUTS)
-        part.data |= {name: config.float(name, default=0.0) for name in _DROPOUTS}
+        part.data = {**part.data, **{name: config.float(name, default=0.0) for name in _DROPOUTS}}
         return part
 
     def config(self, model: Model, class_name: str) -> Data:
