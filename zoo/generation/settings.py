@@ -151,7 +151,7 @@ class GenerationSettings:
 
     @property
     def start(self) -> int:
-        """The token that the decoder of an encoder-decoder begins with: the start token, or else that of texts (T5Gemma), or 0."""
+        """The first token of an encoder-decoder's decoder: the start token, else the token that begins texts (T5Gemma), else 0."""
         return start_token(self.fields)
 
     @property
@@ -228,8 +228,8 @@ def language_id(language: object, languages: Mapping[str, int]) -> int | None:
 
 def start_token(fields: Mapping[str, Any]) -> int:
     """The token that fields of a checkpoint let the decoder of an encoder-decoder begin with, as transformers chooses it."""
-    stated = (fields.get(name) for name in ("decoder_start_token_id", "bos_token_id"))
-    return next((token for token in stated if type(token) is int), 0)
+    tokens = (fields.get(name) for name in ("decoder_start_token_id", "bos_token_id"))
+    return next((token for token in tokens if type(token) is int), 0)
 
 
 def _listed(value: Any) -> list[int]:

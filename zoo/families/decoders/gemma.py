@@ -72,7 +72,7 @@ def gemma_body(
     dropout: Template = None,
     **more: Template,
 ) -> Template:
-    """Return the template of all Gemma models; ``dropout`` is that of all places, and ``more`` as for :meth:`LlamaFields.body`."""
+    """Return the template of all Gemma models; ``dropout`` applies to embeddings and branches, and ``more`` is as for :meth:`LlamaFields.body`."""
     return fields.body(
         attention={"bias": f.Bias("attention_bias", default=False), **(attention or {})},
         feed_forward=fields.feed_forward(activation=activation, dropout=dropout),

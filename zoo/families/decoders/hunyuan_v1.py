@@ -51,7 +51,7 @@ class _EachLayer(f.Int):
 
 
 class _Restated(Field):
-    """The widths that the first configs state beside intermediate_size, which is that of the experts and of the shared one."""
+    """The widths of experts in early configs, which equal intermediate_size."""
 
     component = Component
 

@@ -20,7 +20,7 @@ _FIELDS = LlamaFields(
 
 
 class _Rope(RopeByWindow):
-    """The positions; those of a config that states none have a base for each kind of layer."""
+    """The positions, whose default bases differ between the kinds of layers."""
 
     def local_theta(self, config: Config) -> float:
         return 10000.0
