@@ -120,6 +120,7 @@ MODULES = {
     "minimax": "hybrids.minimax",
     "minimax_m2": "decoders.minimax_m2",
     "ministral3": "decoders.ministral3",
+    "mistral4": "decoders.mistral4",
     "mpt": "decoders.mpt",
     "nemotron": "decoders.nemotron",
     "olmo3": "decoders.olmo3",

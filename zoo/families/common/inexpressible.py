@@ -95,7 +95,6 @@ INEXPRESSIBLE = {
         ("mllama", "mllama_text_model"),
         "layers among those of a decoder that attend to an image instead of the text",
     ),
-    "mistral4": "latent attention whose queries grow with their position",
     "kolibri1": "experts that are chosen by their scores before the sigmoid, and weighted by those after it",
     "minimax_m3": f"{_INDEXER}, and images among the tokens",
     "mimo_v2_flash": "attention whose values are narrower than its keys, with a sink per head",
