@@ -161,6 +161,7 @@ MODULES = {
     "mt5": "seq2seq.t5",
     "umt5": "seq2seq.t5",
     "t5gemma": "seq2seq.t5gemma",
+    "t5_gemma_module": "seq2seq.t5gemma",
     "longt5": "seq2seq.longt5",
     "switch_transformers": "seq2seq.switch_transformers",
     "vit": "vision.vit",

@@ -1,10 +1,12 @@
 """T5Gemma (Zhang et al., 2025): ``T5GemmaConfig``, ``T5GemmaModel``, ``T5GemmaEncoderModel`` and their heads.
 
-Gemma 2's layers as an encoder and as a decoder that attends to it, each with a config and a token table of its own.
+Gemma 2's layers as an encoder and as a decoder that attends to it, each with a config and a token table of its own. The encoder of
+diffusion models is stored without the rest: ``T5GemmaModuleConfig``, ``T5GemmaEncoder``.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from specs.model.model import Model
@@ -22,6 +24,8 @@ _FIELDS = LlamaFields(
     vocab_size=256000, hidden_size=2304, intermediate_size=9216, layers=26, heads=8, kv_heads=4, head_dim=256,
     context=8192,
 )  # fmt: skip
+_MODULE = "T5GemmaEncoder"
+"""The class of a stack alone, which is an encoder."""
 _DROPOUTS = ("dropout_rate", "attention_dropout")
 """Fields that the whole config states for both stacks, whatever theirs say."""
 
@@ -44,7 +48,7 @@ def _module(architecture: str, window: Field) -> Family:
         "t5_gemma_module",
         Tensors("t5gemma", ()),
         body,
-        {"": BODY},
+        {_MODULE: BODY},
         ignored=(CAP, "hidden_act", "is_decoder", "cross_attention_hidden_size", "classifier_dropout_rate"),
     )
 
@@ -67,11 +71,11 @@ class _T5Gemma(Family):
         config.ignore("vocab_size", "initializer_range", *self.ignored)
         encoder, decoder = self._part(config, "encoder"), self._part(config, "decoder")
         scores: Data = {"kind": head.kind, **read(head.head, config)}
-        data = _MODULES["encoder"].body_spec(encoder, "")
+        data = _MODULES["encoder"].body_spec(encoder, _MODULE)
         if not both:
             decoder.ignore(*decoder.data)
             return {**data, "head": scores}
-        said = _MODULES["decoder"].body_spec(decoder, "")
+        said = _MODULES["decoder"].body_spec(decoder, _MODULE)
         if data["vocab_size"] != said["vocab_size"]:
             encoder.refuse("vocab_size", f"must be {said['vocab_size']}, as in the decoder")
         if head.kind == "language_modeling":
@@ -102,7 +106,7 @@ class _T5Gemma(Family):
         parts |= {"decoder": decoder_of(model)} if both else {}
         written: dict[str, Any] = {}
         for side, part in parts.items():
-            written[side] = _MODULES[side].body_config(part, "")
+            written[side] = _MODULES[side].body_config(part, _MODULE)
             del written[side]["architectures"]
         head = write(self.classes[class_name].head, model.head, FieldContext.of(model, "head"))
         if model.head.kind == "language_modeling":
@@ -177,5 +181,18 @@ FAMILIES = (
             "T5GemmaForTokenClassification": token_classes(_DROPOUT),
         },
         ignored=("tie_word_embeddings", "classifier_dropout_rate"),
+    ),
+    replace(
+        _MODULES["encoder"],
+        tensors=Tensors(
+            "t5_gemma_module",
+            tuple(
+                replace(rule, stored=rule.stored.removeprefix("encoder."))
+                for rule in _TENSORS.rules
+                if rule.stored.startswith("encoder.")
+                and rule.parameters != ("encoder_embedding.token.weight",)
+            ),
+        ),
+        fixed={"is_decoder": (False, "a decoder alone has nothing to attend to")},
     ),
 )

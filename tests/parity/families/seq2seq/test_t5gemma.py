@@ -7,6 +7,7 @@ from typing import Any
 import torch
 import transformers as hf
 from hypothesis import strategies as st
+from transformers.models.t5gemma.modeling_t5gemma import T5GemmaEncoder
 
 from tests.parity.families.draws import EPS, FLAG, HEAD_DIM, VOCAB, WINDOW, drawn
 from tests.parity.families.family import SPECIAL, FamilyTests
@@ -82,6 +83,16 @@ class TestT5Gemma(FamilyTests):
     def draw(data):
         sides = {side: stack(data, side) for side in ("encoder", "decoder")}
         return dict(vocab_size=data.draw(VOCAB, "vocabulary"), tie_word_embeddings=FLAG, **sides)
+
+
+class TestEncoderAlone(FamilyTests):
+    model_class = T5GemmaEncoder
+    configs = {"local first": dict(vocab_size=61, max_position_embeddings=128, dropout_rate=0.0, **ENCODER)}
+    refusals = (("is_decoder", True, "must be false: a decoder alone has nothing to attend to"),)
+
+    @classmethod
+    def config(cls, **values):
+        return hf.T5GemmaModuleConfig(**{**SPECIAL, **values})
 
 
 def test_the_decoder_begins_with_the_token_that_begins_texts(tmp_path):
