@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from specs.kinds.latent import Latent
 from specs.kinds.position import PositionKind
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
@@ -15,7 +16,7 @@ from zoo.families.common.heads import decoder_classes
 from zoo.families.common.llama_like import BLOCK, LAYER, LlamaFields
 from zoo.families.common.mixtures import TRAINING, ExpertGroups, FirstLayers, sigmoid_mixture
 from zoo.families.common.rope import RopeParameters
-from zoo.families.common.template import Data, FieldContext
+from zoo.families.common.template import Data, FieldContext, UnfitError
 from zoo.families.common.tensors import Rule, same
 from zoo.families.common.transforms import Stacked
 from zoo.families.decoders.deepseek import LATENT_TENSORS, LatentDims, latent_body, latent_fixed
@@ -44,11 +45,15 @@ class _Rope(GrowingRope):
 
     def write(self, value: PositionKind, context: FieldContext) -> Data:
         fields, attention = super().write(value, context), context.block.attention
-        rotated, unrotated = (getattr(attention, name, 0) for name in ("rope_dim", "head_dim"))
+        if not isinstance(attention, Latent):
+            raise UnfitError(f"attention kind {getattr(attention, 'kind', None)}")
         fields.pop(_PART)
         return {
             **fields,
-            "rope_parameters": {**fields["rope_parameters"], _PART: rotated / (rotated + unrotated or 1)},
+            "rope_parameters": {
+                **fields["rope_parameters"],
+                _PART: attention.rope_dim / (attention.rope_dim + attention.head_dim),
+            },
         }
 
 

@@ -16,7 +16,7 @@ from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import BODY, Labels, language_modeling, token_classes
 from zoo.families.common.llama_like import LlamaFields
 from zoo.families.common.parts import decoder_of, encoder_of
-from zoo.families.common.template import Data, Field, FieldContext, UnfitError, read, write
+from zoo.families.common.template import Data, Field, FieldContext, UnfitError, write
 from zoo.families.common.tensors import Rule, Tensors, modules, projections, same, weights
 from zoo.families.decoders.gemma import ACTIVATION, CAP, SCALE, WINDOW, gemma_body, windows
 
@@ -63,23 +63,25 @@ class _T5Gemma(Family):
     """A config that holds one of each stack; with ``is_encoder_decoder`` false, classes have the encoder alone."""
 
     def spec(self, config: Config, class_name: str) -> Data:
-        head = self.classes[class_name]
+        data = super().spec(config, class_name)
+        if self.classes[class_name].kind == "language_modeling":
+            data["head"]["softcap"] = _SOFTCAP.read(config.part("decoder") or Config({}, config.where))
+        return data
+
+    def body_spec(self, config: Config, class_name: str) -> Data:
         both = config.bool("is_encoder_decoder", default=True)
-        if head.kind in ("none", "language_modeling"):
+        if self.classes[class_name].kind in ("none", "language_modeling"):
             both = not class_name.endswith("EncoderModel")
             config.must("is_encoder_decoder", both, f"{class_name} is built so")
         config.ignore("vocab_size", "initializer_range", *self.ignored)
         encoder, decoder = self._part(config, "encoder"), self._part(config, "decoder")
-        scores: Data = {"kind": head.kind, **read(head.head, config)}
         data = _MODULES["encoder"].body_spec(encoder, _MODULE)
         if not both:
             decoder.ignore(*decoder.data)
-            return {**data, "head": scores}
+            return data
         said = _MODULES["decoder"].body_spec(decoder, _MODULE)
         if data["vocab_size"] != said["vocab_size"]:
             encoder.refuse("vocab_size", f"must be {said['vocab_size']}, as in the decoder")
-        if head.kind == "language_modeling":
-            scores["softcap"] = _SOFTCAP.read(decoder)
         own = {key: data[key] for key in _OWN if data[key] != said[key]}
         table = {**said["embedding"], "own_table": True}
         return {
@@ -87,7 +89,6 @@ class _T5Gemma(Family):
             "architecture": "encoder-decoder",
             "encoder": {**data["encoder"], **own},
             "decoder": {**said["decoder"], "embedding": table},
-            "head": scores,
         }
 
     def _part(self, config: Config, side: str) -> Config:
@@ -97,22 +98,25 @@ class _T5Gemma(Family):
         return part
 
     def config(self, model: Model, class_name: str) -> Data:
+        data = super().config(model, class_name)
+        if model.head.kind == "language_modeling":
+            cap = getattr(model.head, "softcap", None)
+            data["decoder"] |= write(_SOFTCAP, cap, FieldContext.of(model, "head"))
+        return data
+
+    def body_config(self, model: Model, class_name: str) -> Data:
         both = model.architecture == "encoder-decoder"
-        if model.architecture not in ("encoder", "encoder-decoder"):
+        alone = class_name.endswith("EncoderModel")
+        if model.architecture not in ("encoder", "encoder-decoder") or (both and alone):
             raise UnfitError(f"architecture {model.architecture}")
-        if class_name.endswith("EncoderModel") is both and self.classes[class_name].kind == "none":
-            raise UnfitError(f"architecture {model.architecture} in {class_name}")
+        if self.classes[class_name].kind in ("none", "language_modeling") and not both and not alone:
+            raise UnfitError(f"architecture {model.architecture}")
         parts = {"encoder": encoder_of(model) if both else model}
         parts |= {"decoder": decoder_of(model)} if both else {}
         written: dict[str, Any] = {}
         for side, part in parts.items():
             written[side] = _MODULES[side].body_config(part, _MODULE)
             del written[side]["architectures"]
-        head = write(self.classes[class_name].head, model.head, FieldContext.of(model, "head"))
-        if model.head.kind == "language_modeling":
-            written["decoder"] |= write(
-                _SOFTCAP, getattr(model.head, "softcap", None), FieldContext.of(model, "head")
-            )
         return {
             "architectures": [class_name],
             "model_type": self.model_type,
@@ -120,7 +124,6 @@ class _T5Gemma(Family):
             "vocab_size": model.vocab_size,
             **{name: written["encoder"].get(name, 0.0) for name in _DROPOUTS},
             **written,
-            **head,
         }
 
 
