@@ -13,6 +13,7 @@ from specs.base.errors import UserError
 from zoo.attention_maps.choice import AttentionChoice, Reader, heads_by_layer, looked_at, looks
 from zoo.attention_maps.reading import AttentionInput
 from zoo.generation.prompts import check_prompts
+from zoo.generation.settings import start_token
 
 if TYPE_CHECKING:
     from exporters.exported.model_source import ModelSource
@@ -184,7 +185,7 @@ class AttendInputs:
             return []
         if self.target_ids is not None:
             return token_ids(self.target_ids, "--target-ids")
-        start = [int(source.settings.get("decoder_start_token_id") or 0)]
+        start = [start_token(source.settings)]
         if self.target_text is None:
             return start
         return start + _needed("--target-text", text).ids([self.target_text])[0]

@@ -77,7 +77,7 @@ def print_generated(
     prompts: Any = shown.values
     generator = Generator(exported)
     tell_not_applied(shown, sampling)
-    first_id = exported.settings.get("decoder_start_token_id", 0) if start is None else start
+    first_id = exported.settings.start if start is None else start
     done = generator.generate(
         prompts,
         most,

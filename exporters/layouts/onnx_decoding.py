@@ -195,7 +195,7 @@ def encoder_decoder(
     masked = "encoder_attention_mask" in graph.inputs
     mask = ', "encoder_attention_mask": np.ones_like(ids)' if masked else ""
     settings = _settings(spec, manifest)
-    start = 'settings.get("decoder_start_token_id", 0)' if settings else "0"
+    start = 'settings.get("decoder_start_token_id", settings.get("bos_token_id", 0))' if settings else "0"
     fixed = "position_ids" in graph.inputs
     if not _generates(spec):
         tokens = "ids" if spec.embedding_of(spec.first_stack).takes_tokens else "np.array([[0]], np.int64)"

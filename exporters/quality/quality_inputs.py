@@ -27,6 +27,7 @@ from specs.kinds.vocabulary_heads import LanguageModeling
 from specs.model.model import Model
 from zoo.checkpoints.carried import special_tokens
 from zoo.core.progress import Progress, Stage
+from zoo.generation.settings import start_token
 from zoo.tracing.task import Task
 
 BLAMED = 2
@@ -162,9 +163,9 @@ class QualityInputs:
 def speech_of(origin: Path) -> Speech:
     """The start and end tokens of an encoder-decoder's output, from its checkpoint."""
     tokens = special_tokens(origin)
-    start, ends = tokens.get("decoder_start_token_id"), tokens.get("eos_token_id")
+    ends = tokens.get("eos_token_id")
     end_tokens = ends if isinstance(ends, list) else [ends]
-    return Speech(start if isinstance(start, int) else 0, [end for end in end_tokens if isinstance(end, int)])
+    return Speech(start_token(tokens), [end for end in end_tokens if isinstance(end, int)])
 
 
 def with_costs(

@@ -211,6 +211,8 @@ class Tokens(EmbeddingKind):
     """Norm of the sum of token, token type and position vectors (BERT). Default: none."""
     dropout: Dropout = 0.0
     """Dropout probability on the embeddings during training."""
+    own_table: Annotated[bool, OmitDefault()] = False
+    """Whether the decoder of an encoder-decoder has a token table of its own (T5Gemma). Default: it shares the encoder's."""
 
     input_name: ClassVar[str] = "input_ids"
     takes_tokens: ClassVar[bool] = True

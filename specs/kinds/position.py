@@ -124,16 +124,6 @@ class Learned(PositionKind):
             )
 
 
-def scaled_parts(attention: AttentionKind) -> Fault:
-    """The fault of a factor on queries that have a part without position."""
-    return Fault(
-        ("query_scaling",),
-        "requires queries that are rotated as a whole, and those of latent attention are not",
-        attention.kind,
-        "Remove it, or use multi_head or grouped_query.",
-    )
-
-
 @register("position")
 class NoPosition(PositionKind):
     """No position encoding: attention treats tokens as a set, apart from the causal mask (NoPE)."""
@@ -158,7 +148,3 @@ class NoPosition(PositionKind):
                 self.query_scaling.length,
                 "Remove it.",
             )
-
-    def attention_faults(self, attention: AttentionKind, context: RuleContext) -> Iterable[Fault]:
-        if self.query_scaling is not None and not attention.projects_heads:
-            yield scaled_parts(attention)

@@ -9,7 +9,7 @@ from specs.base.registry import register
 from specs.base.roles import Role
 from specs.base.words import PartContext, number_text
 from specs.kinds.mixer import AttentionKind
-from specs.kinds.position import PositionKind, QueryScaling, scaled_parts
+from specs.kinds.position import PositionKind, QueryScaling
 from specs.kinds.rope_scaling import RopeScaling
 from specs.kinds.rope_sections import RopeSections
 
@@ -151,8 +151,6 @@ class Rope(PositionKind):
                 self.dimensions,
                 f"Use an even number up to {width - width % 2}.",
             )
-        elif self.query_scaling is not None and not attention.projects_heads:
-            yield scaled_parts(attention)
         elif self.scaling is not None:
             yield from (
                 fault.under("scaling") for fault in self.scaling.width_faults(self.dimensions or width)

@@ -108,13 +108,28 @@ def embedding_faults(model: Model) -> Iterable[Fault]:
         for name, stack in model.stacks()
         if isinstance(embedding := embeddings[name], Tokens)
     }
-    if len(tables) > 1:
+    if len(tables) > 1 and not getattr(embeddings.get("decoder"), "own_table", False):
         yield Fault(
             ("decoder", "embedding", "width"),
             "must equal that of the encoder's embedding, because the two share a token table",
             model.embedding_width,
-            f"Use {next(iter(tables - {model.embedding_width}))}.",
+            f"Use {next(iter(tables - {model.embedding_width}))}, or set own_table: true.",
         )
+    for name, stack in model.stacks():
+        if getattr(embeddings[name], "own_table", False) and not _may_own_table(model, name, stack):
+            yield Fault(
+                ("embedding", "own_table") if stack.embedding is None else (name, "embedding", "own_table"),
+                "belongs to the decoder of an encoder-decoder whose encoder reads tokens too",
+                True,
+                "Remove it, or set it under decoder.embedding.",
+            )
+
+
+def _may_own_table(model: Model, name: StackName, stack: Stack) -> bool:
+    """Whether a stack has an embedding of its own, which could share the token table of the encoder."""
+    encoder = model.encoder
+    shares = model.architecture == "encoder-decoder" and name == "decoder" and encoder is not None
+    return shares and stack.embedding is not None and model.embedding_of(encoder).takes_tokens  # type: ignore[arg-type]
 
 
 def _token_dropout_faults(model: Model, dropout: TokenDropout) -> Iterable[Fault]:

@@ -78,7 +78,7 @@ class Latent(AttentionMixer):
         query = self.query_up(self.query_norm(self.query_down(x))) if self.low_rank else self.query(x)
         query = split_heads(query, self.unrotated + self.rotated)  # B H T (N + R)
         turned = position.rotate(query[..., self.unrotated :], positions, self.rotated)  # B H T R
-        query = torch.cat((query[..., : self.unrotated], turned), -1)
+        query = position.scale_queries(torch.cat((query[..., : self.unrotated], turned), -1), positions)
         down = self.key_value_down(x)  # B T (C + R)
         latent, common = self.key_value_norm(down[..., : self.kv_rank]), down[..., self.kv_rank :]
         up = split_heads(self.key_value_up(latent), self.unrotated + self.value_dim)  # B H T (N + V)

@@ -34,6 +34,7 @@ APPLIED = frozenset(
 
 OPTIONS = frozenset(
     [
+        "bos_token_id",
         "decoder_start_token_id",
         "do_sample",
         "eos_token_id",
@@ -97,7 +98,7 @@ WITHOUT_EFFECT = frozenset(
         *("num_assistant_tokens", "num_assistant_tokens_schedule", "prefill_chunk_size", "speculation_type"),
         *("prompt_lookup_num_tokens", "target_lookbehind", "use_cache", "use_mtp"),
         *("output_attentions", "output_hidden_states", "output_logits", "output_scores"),  # what is returned
-        *("return_dict_in_generate", "bos_token_id", "pad_token_id"),
+        *("return_dict_in_generate", "pad_token_id"),
         *("_from_model_config", "transformers_version"),
     ]
 )
@@ -147,6 +148,11 @@ class GenerationSettings:
         """A field of the type of its default, which stands for null too."""
         value: _Value | None = self.fields.get(name)
         return default if value is None else value
+
+    @property
+    def start(self) -> int:
+        """The first token of an encoder-decoder's decoder: the start token, else the token that begins texts (T5Gemma), else 0."""
+        return start_token(self.fields)
 
     @property
     def ends(self) -> list[int]:
@@ -218,6 +224,12 @@ NO_SETTINGS = GenerationSettings({})
 def language_id(language: object, languages: Mapping[str, int]) -> int | None:
     """The token of a language that Whisper's settings state, by its code or its token; None for another."""
     return languages.get(f"<|{language}|>", languages.get(str(language)))
+
+
+def start_token(fields: Mapping[str, Any]) -> int:
+    """The token that fields of a checkpoint let the decoder of an encoder-decoder begin with, as transformers chooses it."""
+    tokens = (fields.get(name) for name in ("decoder_start_token_id", "bos_token_id"))
+    return next((token for token in tokens if type(token) is int), 0)
 
 
 def _listed(value: Any) -> list[int]:

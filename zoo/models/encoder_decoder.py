@@ -38,7 +38,9 @@ class EncoderDecoder(BuiltModel):
             spec.embedding_of(spec.encoder), context
         )
         self.encoder = stack_of(spec.encoder, context)
-        context = StackContext.of(spec, "decoder").with_token(self.encoder_embedding.token)
+        context = StackContext.of(spec, "decoder")
+        if not getattr(spec.embedding_of(spec.decoder), "own_table", False):
+            context = context.with_token(self.encoder_embedding.token)
         self.decoder_embedding: Tokens = build_component(  # type: ignore[assignment]
             spec.embedding_of(spec.decoder), context
         )

@@ -184,6 +184,7 @@ def test_generating_begins_and_ends_with_the_tokens_of_the_checkpoint(tmp_path: 
     unlimited = generated({"decoder_start_token_id": 7})
     assert unlimited[0] == 7
     assert len(unlimited) == 21
+    assert generated({"bos_token_id": 5})[0] == 5
     assert generated({"decoder_start_token_id": 7, "eos_token_id": [99, unlimited[1]]}) == unlimited[:2]
 
 

@@ -265,7 +265,19 @@ def test_rare_fields_are_omitted_at_their_defaults(kind: str) -> None:
             "transformer-base",
             ["decoder.embedding={width: 64}", "head.tie_embeddings=false"],
             "decoder.embedding.width: must equal that of the encoder's embedding, because the two share a token table\n"
-            "  value: 64\n  Use 512.",
+            "  value: 64\n  Use 512, or set own_table: true.",
+        ),
+        (
+            "transformer-base",
+            ["embedding.own_table=true"],
+            "embedding.own_table: belongs to the decoder of an encoder-decoder whose encoder reads tokens too\n"
+            "  value: True\n  Remove it, or set it under decoder.embedding.",
+        ),
+        (
+            "whisper-tiny",
+            ["decoder.embedding={own_table: true}"],
+            "decoder.embedding.own_table: belongs to the decoder of an encoder-decoder whose encoder reads tokens too\n"
+            "  value: True\n  Remove it, or set it under decoder.embedding.",
         ),
         (
             "bert-base",

@@ -458,9 +458,6 @@ HEADS = "1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384"
          "decoder.block.attention.rope_dim: must be even: dimensions rotate in pairs\n  value: 5\n  Use 4 or 6."),
         ([f"decoder.block.attention={LATENT}", "position={kind: rope, dimensions: 12}"], "position.dimensions: must not "
          "exceed the width of a head, which is 8\n  value: 12\n  Use an even number up to 8."),
-        ([f"decoder.block.attention={LATENT}", "position={kind: rope, query_scaling: {beta: 0.1, length: 64}}"],
-         "position.query_scaling: requires queries that are rotated as a whole, and those of latent attention are not\n"
-         "  value: 'latent'\n  Remove it, or use multi_head or grouped_query."),
         (["decoder.block.attention.heads=7"], "decoder.block.attention.heads: must divide d_model, which is 768\n"
          f"  value: 7\n  Use a divisor: {HEADS}; or set head_dim."),
         (["decoder.block.attention={kind: grouped_query, heads: 12, kv_heads: 5}"],
@@ -530,9 +527,6 @@ HEADS = "1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384"
          "  value: 0\n  Use 1 or more."),
         (["decoder.block.attention={kind: multi_head, heads: 12, window: 4, chunk: 8}"], "decoder.block.attention.chunk: must not be "
          "set beside window, which limits what a query sees too\n  value: 8\n  Remove one of them."),
-        (["position={kind: none, query_scaling: {beta: 0.1, length: 64}}", f"decoder.block.attention={LATENT}"],
-         "position.query_scaling: requires queries that are rotated as a whole, and those of latent attention are not\n"
-         "  value: 'latent'\n  Remove it, or use multi_head or grouped_query."),
         (["decoder.block.attention.window=0"], "decoder.block.attention.window: must be greater than or equal to 1\n"
          "  value: 0\n  Use 1 or more."),
         (["decoder.block.attention.position={kind: learned}"], "decoder.block.attention.position.kind: must be "

@@ -14,6 +14,7 @@ from tests.zoo.configs.published_hybrids import HYBRIDS
 from tests.zoo.configs.published_llamas import LLAMAS
 from tests.zoo.configs.published_mixtures import MIXTURES
 from tests.zoo.configs.published_others import OTHERS
+from tests.zoo.configs.published_recent import RECENT
 from tests.zoo.configs.published_state_spaces import STATE_SPACES
 from zoo.configs.importing import spec_of_config
 from zoo.families.common.config import Config
@@ -149,7 +150,7 @@ PUBLISHED: dict[str, dict[str, Any]] = {
     **STATE_SPACES,
     **MIXTURES,
     **ENCODERS,
-    **OTHERS,
+    **OTHERS, **RECENT,
     "t5-small": T5,
     "t5-11b": {**T5, "d_ff": 65536, "d_kv": 128, "d_model": 1024, "num_heads": 128, "num_layers": 24},
     "flan-t5-small": FLAN_T5,

@@ -14,7 +14,9 @@ from typing import Any
 import pytest
 from transformers import AutoConfig
 
+from specs.forms.canonical import canonical, differences
 from specs.kinds.position import NoPosition
+from specs.language.load import load
 from tests.parity.families.as_stated import CONFIGS, difference_from, reference_of, spec_of
 from zoo.configs.importing import import_spec
 from zoo.families.common.config import ConfigError
@@ -82,3 +84,11 @@ def test_a_position_that_no_layer_uses_is_none(tmp_path: Path) -> None:
 def test_what_nobody_would_design_is_read(model_type: str, changes: dict[str, Any], tmp_path: Path) -> None:
     reference = reference_of({**copy.deepcopy(CONFIGS[model_type]), **changes}, tmp_path)
     assert difference_from(reference, tmp_path) <= 2e-5
+
+
+@pytest.mark.parametrize(
+    ("stem", "preset"), [("kimi-k2", "kimi-k2"), ("nemotron-3-nano-30b", "nemotron-3-nano-30b-a3b")]
+)
+def test_it_reads_as_the_preset(stem: str, preset: str) -> None:
+    imported = import_spec(next(path for path in FILES if path.stem == stem))
+    assert list(differences(canonical(load(preset)), canonical(imported))) == []

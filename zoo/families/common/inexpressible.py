@@ -87,6 +87,8 @@ INEXPRESSIBLE = {
     **dict.fromkeys(("luke", "mluke"), f"{_ENTITIES} (entities)"),
     **dict.fromkeys(("visual_bert", "lxmert", "vilt"), f"{_ENTITIES} (regions of an image)"),
     **dict.fromkeys(("longformer", "led", "big_bird", "bigbird_pegasus", "pegasus_x"), _WINDOWS_AND_GLOBAL),
+    "blenderbot-small": "a decoder that normalises the embeddings of tokens before it adds positions",
+    "t5gemma2": "one attention of a decoder to its own tokens and to the encoder's (merged attention), and images among the tokens",
     "prophetnet": "several streams, each of which guesses a further token",
     "rag": "a search for documents inside the model",
     # decoders
@@ -95,7 +97,7 @@ INEXPRESSIBLE = {
         ("mllama", "mllama_text_model"),
         "layers among those of a decoder that attend to an image instead of the text",
     ),
-    "mistral4": "latent attention whose queries grow with their position",
+    "kolibri1": "experts that are chosen by their scores before the sigmoid, and weighted by those after it",
     "minimax_m3": f"{_INDEXER}, and images among the tokens",
     "mimo_v2_flash": "attention whose values are narrower than its keys, with a sink per head",
     "nemotron-nas": "layers that differ in their heads and widths, or have no attention, one by one",

@@ -273,3 +273,21 @@ class Unfolded:
 
     def join(self, parts: Sequence[Tensor]) -> Tensor:
         return parts[0].unflatten(1, self.sizes)
+
+
+@dataclass(frozen=True)
+class Concatenated:
+    """The matrices of a number of experts, one below the other; ``inner`` applies to all of them (DBRX)."""
+
+    inner: Transform = SAME
+    by_rows: ClassVar[bool] = False
+
+    def stored_shape(self, shapes: Sequence[Shape]) -> Shape:
+        experts, rows, columns = self.inner.stored_shape(shapes)
+        return (experts * rows, columns)
+
+    def split(self, stored: Tensor, shapes: Sequence[Shape]) -> Sequence[Tensor]:
+        return self.inner.split(stored.unflatten(0, (shapes[0][0], -1)), shapes)
+
+    def join(self, parts: Sequence[Tensor]) -> Tensor:
+        return self.inner.join(parts).flatten(0, 1)

@@ -93,7 +93,9 @@ class _YarnScale(Field):
         mscales = {"mscale_all_dim": yarn_mscale(scaling.factor, whole)}
         if scaling.attention_factor is not None:
             mscales["mscale"] = yarn_mscale(scaling.factor, scaling.attention_factor * whole)
-        return {"rope_scaling": {**self.rope.write(context.position, context)["rope_scaling"], **mscales}}
+        written = self.rope.write(context.position, context)
+        name = "rope_parameters" if "rope_parameters" in written else "rope_scaling"
+        return {name: {**written[name], **mscales}}
 
 
 class _MethodGroups(ExpertGroups):
@@ -146,14 +148,18 @@ def _attention(fields: LlamaFields, rope: RopeField, dims: LatentDims) -> dict[s
 def latent_body(
     fields: LlamaFields,
     *,
-    layout: Template,
     feed_forward: Template,
     dense: DenseLayers | None,
     constants: f.Stated,
+    layout: Template = None,
     dims: LatentDims = V3_DIMS,
+    rope: RopeField | None = None,
 ) -> dict[str, Template]:
-    """The body: layers with latent attention and a mixture, or an ordinary feed-forward where ``dense`` says so."""
-    rope = RopeField(
+    """The body: layers with latent attention and a mixture, or an ordinary feed-forward where ``dense`` says so.
+
+    ``rope`` is the rotation, by default of the usual fields with a ``layout``.
+    """
+    rope = rope or RopeField(
         dims.rotated, fields.context, whole="qk_rope_head_dim says what is rotated", layout=layout
     )
     return fields.body(

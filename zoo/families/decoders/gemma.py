@@ -65,26 +65,35 @@ SCALE = _ScaleByWidth("query_pre_attn_scalar", default=256)
 
 
 def gemma_body(
-    fields: LlamaFields, activation: Field, *, attention: Template = None, **more: Template
+    fields: LlamaFields,
+    activation: Field,
+    *,
+    attention: Template = None,
+    dropout: Template = None,
+    **more: Template,
 ) -> Template:
-    """Return the template of all Gemma models; ``more`` as for :meth:`LlamaFields.body`."""
+    """Return the template of all Gemma models; ``dropout`` applies to embeddings and branches, and ``more`` is as for :meth:`LlamaFields.body`."""
     return fields.body(
         attention={"bias": f.Bias("attention_bias", default=False), **(attention or {})},
-        feed_forward=fields.feed_forward(activation=activation),
+        feed_forward=fields.feed_forward(activation=activation, dropout=dropout),
         norm={**fields.norm, "unit_offset": True},
-        more={"embedding": {"scale": "sqrt_d_model"}},
+        dropout=dropout,
+        more={"embedding": {"scale": "sqrt_d_model", "dropout": dropout}},
         **{"position": fields.rope(whole=WHOLE_HEADS), **more},
     )
 
 
-def windows(every: Callable[[Config], int], **attention: Template) -> Windows:
+WINDOW = f.Int("sliding_window", default=4096, null=True)
+
+
+def windows(every: Callable[[Config], int], window: Field = WINDOW, **attention: Template) -> Windows:
     """Windows in all layers except every n-th; ``attention`` holds the other differences of these layers."""
 
     def usual(config: Config, depth: int) -> list[bool]:
         step = every(config)
         return [(layer + 1) % step != 0 for layer in range(depth)]
 
-    return Windows("local", f.Int("sliding_window", default=4096, null=True), usual, **attention)
+    return Windows("local", window, usual, **attention)
 
 
 GEMMA2_TENSORS = llama_tensors(

@@ -1,6 +1,7 @@
-"""Granite 3 (IBM, 2024) and 4 (2025): ``GraniteConfig``, ``GraniteMoeConfig``, ``GraniteMoeHybridConfig`` and their models.
+"""Granite 3 (IBM, 2024) and 4 (2025): ``GraniteConfig``, ``GraniteMoeConfig``, ``GraniteMoeSharedConfig``,
+``GraniteMoeHybridConfig`` and their models.
 
-They are Llama, its mixture, and a hybrid with Mamba-2, all with scalar multipliers.
+They are Llama, its mixture, without or with a shared feed-forward, and a hybrid with Mamba-2, all with scalar multipliers.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from specs.base.base import Component
+from specs.kinds.feed_forward import TwoLayer
 from specs.kinds.mixture import Mixture
 from specs.kinds.position import NoPosition, PositionKind
 from zoo.families.common import fields as f
@@ -26,7 +28,7 @@ from zoo.families.common.tensors import Rule, same
 from zoo.families.common.transforms import STACKED, Stacked
 
 
-class _ScoreScale(f.Float):
+class ScoreScale(f.Float):
     """The factor on attention scores, which a spec may leave to the width of a head."""
 
     def write(self, value: float | None, context: FieldContext) -> Data:
@@ -34,19 +36,19 @@ class _ScoreScale(f.Float):
 
 
 _FIELDS = LlamaFields()
-_SCALE = f.Mapped(
+LOGITS = f.Mapped(
     f.Checked(f.Factor("logits_scaling"), lambda divisor: divisor != 0, "must not be 0"),
     lambda divisor: None if divisor is None else 1.0 / divisor,
     lambda factor: None if factor is None else float(f"{1.0 / factor:.15g}"),
 )
-_CLASS = language_modeling(tied=False, bias=False, scale=_SCALE)
+GRANITE_HEAD = language_modeling(tied=False, bias=False, scale=LOGITS)
 
 
-_ATTENTION = {
+GRANITE_ATTENTION = {
     "bias": f.Bias("attention_bias", default=False),
-    "scale": _ScoreScale("attention_multiplier", default=1.0),
+    "scale": ScoreScale("attention_multiplier", default=1.0),
 }
-_COMMON: dict[str, Any] = {
+MULTIPLIED: dict[str, Any] = {
     "residual": {"kind": "add", "scale": f.Float("residual_multiplier", default=1.0)},
     "more": {"embedding": {"scale": f.Factor("embedding_multiplier")}},
 }
@@ -54,7 +56,7 @@ _COMMON: dict[str, Any] = {
 
 def _body(feed_forward: Template) -> Template:
     """Llama's body with a factor on embeddings, on scores and on branches."""
-    return _FIELDS.body(attention=_ATTENTION, feed_forward=feed_forward, **_COMMON)
+    return _FIELDS.body(attention=GRANITE_ATTENTION, feed_forward=feed_forward, **MULTIPLIED)
 
 
 class _HybridFeedForward(Field):
@@ -67,7 +69,7 @@ class _HybridFeedForward(Field):
 
     def read(self, config: Config) -> Data:
         if self.count.read(config):
-            return {**read(_MIXTURE, config), "shared": read(self.shared, config)}
+            return {**read(GRANITE_MIXTURE, config), "shared": read(self.shared, config)}
         config.ignore("num_experts_per_tok", "intermediate_size")
         shared: Data = read(self.shared, config)
         return shared
@@ -77,7 +79,7 @@ class _HybridFeedForward(Field):
             return {"num_local_experts": 0, **write(self.shared, value, context)}
         if value.shared is None:
             raise UnfitError("a mixture without a shared feed-forward")
-        return {**write(_MIXTURE, value, context), **write(self.shared, value.shared, context)}
+        return {**write(GRANITE_MIXTURE, value, context), **write(self.shared, value.shared, context)}
 
 
 class _HybridPosition(Field):
@@ -112,23 +114,23 @@ def _stated(kinds: Sequence[str]) -> Data:
     return {"layer_types": [*kinds], **({} if LINEAR in kinds else NO_MIXERS)}
 
 
-_EXPERTS, _OURS = f"{LAYER}block_sparse_moe", f"{BLOCK}feed_forward"
-_MIXTURE = {
+_EXPERTS, FEED_FORWARD = f"{LAYER}block_sparse_moe", f"{BLOCK}feed_forward"
+GRANITE_MIXTURE = {
     "kind": "mixture",
     "experts": f.Int("num_local_experts", default=8),
     "top_k": f.Int("num_experts_per_tok", default=2),
     "expert": _FIELDS.feed_forward(),
 }
 
-_MIXTURE_RULES = also_named(
+MIXTURE_RULES = also_named(
     (
-        same(f"{_EXPERTS}.router.layer.weight", f"{_OURS}.router.weight"),
+        same(f"{_EXPERTS}.router.layer.weight", f"{FEED_FORWARD}.router.weight"),
         Rule(
             f"{_EXPERTS}.input_linear.weight",
-            (f"{_OURS}.experts.gate.weight", f"{_OURS}.experts.up.weight"),
+            (f"{FEED_FORWARD}.experts.gate.weight", f"{FEED_FORWARD}.experts.up.weight"),
             Stacked(1),
         ),
-        same(f"{_EXPERTS}.output_linear.weight", f"{_OURS}.experts.down.weight"),
+        same(f"{_EXPERTS}.output_linear.weight", f"{FEED_FORWARD}.experts.down.weight"),
     ),
     (r"router\.layer", "router"),
     (r"input_linear\.weight", "experts.gate_up_proj"),
@@ -136,7 +138,7 @@ _MIXTURE_RULES = also_named(
 )
 
 
-def _shared_rules(ours: str) -> tuple[Rule, Rule]:
+def shared_rules(ours: str) -> tuple[Rule, Rule]:
     """The tensors of the shared feed-forward of a hybrid."""
     stored = f"{LAYER}shared_mlp"
     return (
@@ -145,22 +147,44 @@ def _shared_rules(ours: str) -> tuple[Rule, Rule]:
     )
 
 
+class SharedFeedForward(Field):
+    """The feed-forward beside the experts; none of width 0."""
+
+    component = TwoLayer | None
+
+    width = f.Int("shared_intermediate_size", default=0)
+    part = _FIELDS.feed_forward(hidden=width)
+
+    def read(self, config: Config) -> Data | None:
+        return read(self.part, config) if self.width.read(config) else None
+
+    def write(self, value: TwoLayer | None, context: FieldContext) -> Data:
+        return self.width.write(0, context) if value is None else write(self.part, value, context)
+
+
 FAMILIES = (
     Family(
         "granite",
         LLAMA,
         _body(_FIELDS.feed_forward(bias=f.Bool("mlp_bias", default=False))),
-        {"GraniteForCausalLM": _CLASS, "GraniteModel": BODY},
+        {"GraniteForCausalLM": GRANITE_HEAD, "GraniteModel": BODY},
         ignored=("logits_scaling",),  # by the body alone
     ),
     Family(
         "granitemoe",
         llama_tensors(
             "granitemoe",
-            *_MIXTURE_RULES,
+            *MIXTURE_RULES,
         ),
-        _body(_MIXTURE),
-        {"GraniteMoeForCausalLM": _CLASS, "GraniteMoeModel": BODY},
+        _body(GRANITE_MIXTURE),
+        {"GraniteMoeForCausalLM": GRANITE_HEAD, "GraniteMoeModel": BODY},
+        ignored=("logits_scaling", *TRAINING),
+    ),
+    Family(
+        "granitemoeshared",
+        llama_tensors("granitemoeshared", *MIXTURE_RULES, *shared_rules(f"{FEED_FORWARD}.shared")),
+        _body({**GRANITE_MIXTURE, "shared": SharedFeedForward()}),
+        {"GraniteMoeSharedForCausalLM": GRANITE_HEAD, "GraniteMoeSharedModel": BODY},
         ignored=("logits_scaling", *TRAINING),
     ),
     Family(
@@ -169,9 +193,9 @@ FAMILIES = (
             "granitemoehybrid",
             *mamba2_rules(f"{LAYER}mamba", f"{BLOCK}mixer"),
             same(f"{LAYER}input_layernorm.weight", f"{BLOCK}mixer_norm.weight"),
-            *_MIXTURE_RULES,
-            *_shared_rules(_OURS),
-            *_shared_rules(f"{_OURS}.shared"),
+            *MIXTURE_RULES,
+            *shared_rules(FEED_FORWARD),
+            *shared_rules(f"{FEED_FORWARD}.shared"),
             without=("mlp.",),
         ),
         _FIELDS.body(
@@ -181,12 +205,15 @@ FAMILIES = (
             position=_HybridPosition(),
             varies=(
                 LayersOf(
-                    FULL, {"attention": _FIELDS.attention(**_ATTENTION), "mixer": None}, _kinds, _stated
+                    FULL,
+                    {"attention": _FIELDS.attention(**GRANITE_ATTENTION), "mixer": None},
+                    _kinds,
+                    _stated,
                 ),
             ),
-            **_COMMON,
+            **MULTIPLIED,
         ),
-        {"GraniteMoeHybridForCausalLM": _CLASS, "GraniteMoeHybridModel": BODY},
+        {"GraniteMoeHybridForCausalLM": GRANITE_HEAD, "GraniteMoeHybridModel": BODY},
         ignored=("logits_scaling", "mamba_chunk_size", *TRAINING),
     ),
 )

@@ -26,7 +26,7 @@ _YARN = {
 }  # fmt: skip
 
 
-class _Ministral3Rope(RopeField):
+class GrowingRope(RopeField):
     """A rotary position with the growth of queries, which a config states among the parameters of the rotation."""
 
     def read_parameters(self, config: Config, parameters: Config, theta: float | None = None) -> Data:
@@ -56,7 +56,7 @@ FAMILIES = (
         llama_tensors("ministral3"),
         _FIELDS.body(
             attention={"bias": False, "window": SingleWindow(_FIELDS.depth, default=None)},
-            position=_Ministral3Rope(
+            position=GrowingRope(
                 _FIELDS.heads.width,
                 _FIELDS.context,
                 whole=WHOLE_HEADS,

@@ -85,6 +85,20 @@ class TestGraniteMoe(LlamaTests):
         return draw_granite(data) | dict(num_local_experts=experts, num_experts_per_tok=top_k)
 
 
+class TestGraniteMoeShared(LlamaTests):
+    model_class = hf.GraniteMoeSharedForCausalLM
+    configs = {
+        "grouped": {**TestGraniteMoe.configs["grouped"], "shared_intermediate_size": 23},
+        "without, tied": {**TestGraniteMoe.configs["biases, tied"], "shared_intermediate_size": 0},
+    }
+    heads = ("Model",)
+    refusals = REFUSALS
+
+    @staticmethod
+    def draw(data):
+        return TestGraniteMoe.draw(data) | dict(shared_intermediate_size=st.integers(0, 20))
+
+
 MULTIPLIED = dict(
     embedding_multiplier=3.5, residual_multiplier=0.22, attention_multiplier=0.25, logits_scaling=6.0
 )

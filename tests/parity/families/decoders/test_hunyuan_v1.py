@@ -1,4 +1,4 @@
-"""Hunyuan dense against transformers."""
+"""Hunyuan, dense and with a mixture, against transformers."""
 
 from __future__ import annotations
 
@@ -47,3 +47,29 @@ class TestHunyuan(LlamaTests):
             attention_bias=FLAG, head_dim=HEAD_DIM, rms_norm_eps=EPS,
             rope_parameters=ALPHA if stretched else values["rope_parameters"],
         )  # fmt: skip
+
+
+MIXTURE = dict(num_experts=5, moe_topk=2)
+
+
+class TestHunyuanMoe(LlamaTests):
+    model_class = hf.HunYuanMoEV1ForCausalLM
+    configs = {
+        "stretched": {**TestHunyuan.configs["stretched"], **MIXTURE},
+        "for each layer, tied": {**TestHunyuan.configs["biases, tied"], "num_experts": 4, "moe_topk": [3, 3]},
+    }
+    heads = TestHunyuan.heads
+    refusals = (
+        ("hidden_act", "swiglu", "Did you mean 'silu'?"),
+        ("moe_topk", [2, 3, 2], "must be one whole number, or the same one for every layer"),
+        ("moe_intermediate_size", [40] * 3, "must be 41: the shared feed-forward is as wide as an expert"),
+        ("num_shared_expert", [2] * 3, "must be 1: the shared feed-forward"),
+        ("use_cla", True, "must be false: each layer has keys and values of its own"),
+        ("use_mixed_mlp_moe", False, "must be true: every mixture has a shared feed-forward"),
+    )
+
+    @staticmethod
+    def draw(data):
+        experts = data.draw(st.integers(1, 7), "experts")
+        top_k = data.draw(st.integers(1, experts), "top_k")
+        return TestHunyuan.draw(data) | dict(num_experts=experts, moe_topk=top_k)
