@@ -43,7 +43,7 @@ ReadAs = Annotated[
     str | None,
     option(
         "FAMILY",
-        "Family to read a checkpoint of an unknown model_type as, or another class of its family.",
+        "Family to read an unknown model_type as, or a class.",
         MODEL,
         "--as",
         autocompletion=complete_family,

@@ -116,6 +116,7 @@ def test_json_has_all_of_it(run):
             "scaling": None,
             "query_scaling": None,
             "sections": None,
+            "frequencies": "computed",
         },
         "follows": False,
     }

@@ -130,6 +130,7 @@ INSIDE: dict[str, Callable[[dict[str, int]], dict[str, Any]]] = {
         ("siglip", "owlvit", "idefics2", "idefics3", "smolvlm", "internvl"),
         lambda fields: {"vision_config": fields},
     ),
+    "t5gemma": lambda fields: {"encoder": fields, "decoder": {}},
     "parakeet_ctc": lambda fields: {"encoder_config": fields},
     "blip": lambda fields: {
         "text_config": {"model_type": "blip_text_model"},

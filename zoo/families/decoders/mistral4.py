@@ -72,6 +72,7 @@ _ROUTER = {
 _EXPERTS, _OURS = f"{LAYER}mlp.experts", f"{BLOCK}feed_forward.experts"
 _TENSORS = replace(
     LATENT_TENSORS,
+    name="mistral4",
     rules=(
         *(rule for rule in LATENT_TENSORS.rules if not rule.stored.startswith(_EXPERTS)),
         Rule(f"{_EXPERTS}.gate_up_proj", (f"{_OURS}.gate.weight", f"{_OURS}.up.weight"), Stacked(1)),

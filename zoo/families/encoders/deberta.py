@@ -196,7 +196,7 @@ _MASKED = (
     same(f"{_OLD}.decoder.bias", "head.vocabulary.bias", copies=(f"{_OLD}.bias",), also=(f"{_NEW}.bias",)),
 )
 _TENSORS = Tensors(
-    "deberta",
+    "deberta-v2",
     (
         *(rule for rule in BERT_RULES if ".self." not in rule.stored),
         *modules(_LAYER, _STORED, _BLOCK),
@@ -223,6 +223,7 @@ _TENSORS = Tensors(
 
 _OWN = replace(
     _TENSORS,
+    name="deberta",
     rules=(
         *(rule for rule in BERT_RULES if ".self." not in rule.stored),
         fused(f"{_STORED}attention.self.in_proj", query_key_value(_BLOCK[:-1]), grouped)[0],

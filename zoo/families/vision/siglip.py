@@ -52,7 +52,7 @@ _TEXT = Family(
 VISION = Family(
     "siglip_vision_model",
     Tensors(
-        "siglip",
+        "siglip_vision",
         (
             *modules(
                 {"embeddings.patch_embedding": "embedding.patch", "post_layernorm": "encoder.final_norm"}

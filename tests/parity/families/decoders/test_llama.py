@@ -66,7 +66,7 @@ def test_redundant_fields_of_the_first_configs_are_ignored():
     (layer, _) = found["decoder"]["layers"]
     assert layer["attention"]["position"] == {
         "kind": "rope", "theta": 10000.0, "dimensions": 8, "layout": "half_split",
-        "rotates": "queries_and_keys", "scaling": None, "query_scaling": None, "sections": None,
+        "rotates": "queries_and_keys", "scaling": None, "query_scaling": None, "sections": None, "frequencies": "computed",
     }  # fmt: skip
 
 
