@@ -23,14 +23,22 @@ WITHOUT_FAMILY = {
 }
 """What no class of transformers is."""
 
-OWN_CODE = {"neobert", "rwkv7-0.1b", "rwkv7-0.4b", "rwkv7-1.5b", "rwkv7-2.9b"}
-"""Families whose classes are published with their checkpoints, and not in transformers."""
+OWN_CODE = {
+    "deepseek-v3-mtp",
+    "embeddinggemma-300m",
+    "neobert",
+    "rwkv7-0.1b",
+    "rwkv7-0.4b",
+    "rwkv7-1.5b",
+    "rwkv7-2.9b",
+}
+"""Models whose classes, or whose dense layers after pooling, are not in transformers."""
 
 TIED_TILL_LOADED = {"t5", "mt5", "umt5", "longt5"}
 """Families whose head transformers ties until it loads a checkpoint that has one, as those of T5 1.1 have."""
 
-UNTRAINED = ("e_score_correction_bias", "embeddings.mask_token")
-"""Parameters that are not trained (ERNIE's, which other families have as a buffer), or that only training reads (DINOv2's)."""
+UNTRAINED = ("e_score_correction_bias", "mlp.expert_bias", "embeddings.mask_token")
+"""Parameters that are not trained (ERNIE's and Trinity's, which other families have as a buffer), or that only training reads (DINOv2's)."""
 
 UNREAD = {
     "esm": ("esm.contact_head.",),
