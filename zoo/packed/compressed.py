@@ -63,7 +63,7 @@ def read_compressed(
             continue
         yield from ((stored.name, None) for stored in parts.values())
         if parts["weight"].kind == "I8":
-            yield f"{module}.weight", PlainInt8(module, parts).packed()
+            yield f"{module}.weight", PlainInt8(module, parts, "compressed-tensors int8").packed()
         else:
             yield f"{module}.weight", scaled(module, parts["weight"], parts["weight_scale"])
     yield from ((name, None) for name in tensors if name.rpartition(".")[2] in _RUNTIME)
@@ -139,15 +139,15 @@ class _Packed(GroupedMatrix):
 
 
 class PlainInt8(GroupedMatrix):
-    """One matrix of int8, with a scale per tensor, row or group."""
+    """One matrix of int8 of a ``form``, with a scale per tensor, row or group."""
 
-    def __init__(self, module: str, parts: Parts) -> None:
+    def __init__(self, module: str, parts: Parts, form: str) -> None:
         self.stored, self.scales = part(parts, "weight", module, 2), part(parts, "weight_scale", module)
         self.zero_points = parts.get("weight_zero_point")
         rows, width = self.stored.shape
         by_row = self.scales.shape in ((), (1,), (rows,))
         group = width if by_row else group_width(self.stored, self.scales, rows, width)
-        super().__init__(self.stored.path, module, "compressed-tensors int8", 8, (rows, width), group)
+        super().__init__(self.stored.path, module, form, 8, (rows, width), group)
         if self.zero_points is not None and self.zero_points.shape not in ((), (1,)):
             check_shape(self.zero_points, self.scales.shape, f"{self.scales.name} has as many values")
 

@@ -75,7 +75,7 @@ def _matrix(module: str, parts: Parts) -> PackedMatrix:
     if weight.kind == "U8":
         return _Int4(module, weight, scale).packed()
     if weight.kind == "I8":
-        return PlainInt8(module, parts).packed()
+        return PlainInt8(module, parts, "modelopt int8").packed()
     return _float8(module, weight, scale)
 
 

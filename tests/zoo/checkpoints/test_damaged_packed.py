@@ -12,6 +12,9 @@ from safetensors.torch import load_file
 
 from tests.exporters.whole.test_packed import CASES, changed
 from tests.zoo.checkpoints.packed_checkpoints import write_packed
+from zoo.builder import assemble
+from zoo.checkpoints.open import open_weights
+from zoo.configs.importing import import_spec
 from zoo.packed.formats import unpacked_files
 from zoo.weights.files import TensorFiles
 from zoo.weights.source import WeightError
@@ -80,3 +83,19 @@ def test_scales_of_int8_may_be_a_vector_or_one(shape: tuple[int, ...], tmp_path:
     matrix = unpacked_files(TensorFiles.open(tmp_path)).tensors[f"{QUERY}weight"]
     scales = tensors[f"{QUERY}weight_scale"].float().view(-1, 1)
     assert torch.equal(matrix.read(), tensors[f"{QUERY}weight"].float() * scales)
+
+
+def test_int8_is_named_by_the_checkpoint_that_holds_it(tmp_path: Path) -> None:
+    for case, form in (("modelopt int8", "modelopt int8"), ("int8 by row", "compressed-tensors int8")):
+        write_packed(tmp_path, *CASES[case][:2])
+        assert unpacked_files(TensorFiles.open(tmp_path)).tensors[f"{QUERY}weight"].kind == form
+
+
+def test_codes_without_a_config_are_named_as_codes_and_not_by_their_shape(tmp_path: Path) -> None:
+    write_packed(tmp_path, *CASES["nvfp4"][:2])
+    spec = import_spec(tmp_path)
+    (tmp_path / "config.json").unlink()
+    with pytest.raises(WeightError) as caught:
+        open_weights(str(tmp_path), assemble(spec), spec)
+    assert f"{QUERY}weight has dtype U8; weights must be F64, " in str(caught.value)
+    assert "of another shape" not in str(caught.value)
