@@ -133,7 +133,7 @@ def check_shape(stored: StoredTensor, wanted: tuple[int, ...], because: str) -> 
 
 
 def check_single(stored: StoredTensor, of: str) -> None:
-    """Raise :class:`WeightError` where a tensor is not one value, as that of a whole tensor ``of`` is."""
+    """Raise :class:`WeightError` where a tensor is not a single value, which scales the whole tensor ``of``."""
     if stored.shape != (1,):
         check_shape(stored, (), f"{of} has one such scale")
 

@@ -96,7 +96,6 @@ def test_the_processes_end_with_the_first() -> None:
     """Whatever ends the first, their input ends with it."""
     script = """if True:
         import os
-import pickle
         from cli.studio.readings import Readings
         started = Readings()
         started.start().result(300)
