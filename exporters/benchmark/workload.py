@@ -70,7 +70,7 @@ class WorkloadGrid:
     def workloads(self, spec: Model) -> list[Workload]:
         """The workloads of a model. Raises :class:`specs.base.errors.UserError` for sizes that it does not take."""
         embeddings = [spec.embedding_of(stack) for _, stack in spec.stacks()]
-        if not all(each.takes_tokens and not each.reads_hidden_states for each in embeddings):
+        if not all(kind.takes_tokens and not kind.reads_hidden_states for kind in embeddings):
             raise UserError(
                 f"{spec.name} cannot be timed: zoo bench provides token ids, and the model takes other inputs\n"
                 f"  Use a model with embedding kind tokens."

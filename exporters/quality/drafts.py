@@ -123,8 +123,7 @@ def _calls(target: Tensor, draft: Tensor) -> list[tuple[Tensor, Tensor]]:
     T V and K T V."""
     count = target.shape[0] - draft.shape[0]
     return [
-        _accepted(target[1 + place :][:count], scores[1 + place :][:count])
-        for place, scores in enumerate(draft)
+        _accepted(target[1 + step :][:count], scores[1 + step :][:count]) for step, scores in enumerate(draft)
     ]
 
 

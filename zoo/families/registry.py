@@ -304,7 +304,7 @@ def read_as(config: Config, model_type: str) -> Config:
 
 
 def _as_class(config: Config, class_name: str) -> Config | None:
-    """Return a config, or that of its text model, with another class of its family; None where the family lacks the class."""
+    """Return a config, or the config of its text model, with another class of its family; None where the family lacks the class."""
     for subject in filter(None, (config, text_config(config))):
         model_type = subject.data.get("model_type")
         if model_type in model_types() and class_name in family(model_type).classes:

@@ -1,4 +1,4 @@
-"""Modules of multi-token prediction (DeepSeek-V3: DeepSeek-AI, 2024, section 2.2): classes and tensors beside those of a family.
+"""Modules of multi-token prediction (DeepSeek-V3: DeepSeek-AI, 2024, section 2.2): classes and tensors in addition to a family's.
 
 The module is a decoder of one layer, the family's layer without variations, which reads the hidden states of the model.
 """
@@ -40,14 +40,14 @@ class _OneLayer(Layers):
 def next_token_class(
     body: Mapping[str, Template], norm: Template, scores: HeadClass, count: str = COUNTS[0]
 ) -> HeadClass:
-    """The class of the module of a model with this body and these scores; ``norm`` is that of tokens and of hidden states."""
+    """The class of the module of a model with this body and these scores; ``norm`` is the norm of tokens and of hidden states."""
     embedding = {"kind": "next_token", "norm": norm, "hidden_norm": norm}
     own = {**body, "embedding": embedding, "decoder": _OneLayer(body["decoder"], count)}
     return HeadClass(scores.kind, scores.head, own)
 
 
 MARK = "layers.*.eh_proj.weight"
-"""The projection of a module that is stored as a layer after those of the model (DeepSeek, GLM)."""
+"""The projection of a module that is stored as a layer after the layers of the model (DeepSeek, GLM)."""
 
 _AS_LAYER = {
     "layers.0.enorm": "embedding.norm",
@@ -61,7 +61,7 @@ _OWN = (
     same("layers.0.embed_tokens.weight", "embedding.token.weight", also=("embed_tokens.weight",)),
     same("layers.0.shared_head.head.weight", "head.vocabulary.weight", also=("lm_head.weight",)),
 )
-"""Its copies of the model's token table and head, or else those of the model."""
+"""The module's copies of the token table and head, or else the model's own."""
 
 _MODELS = (
     same("embed_tokens.weight", "embedding.token.weight", also=("language_model.embed_tokens.weight",)),
@@ -79,7 +79,7 @@ def with_next_layer(table: Tensors) -> Tensors:
 def with_next_token(
     table: Tensors, prefix: str, names: Mapping[str, str], shared: tuple[Rule, ...] = _MODELS
 ) -> Tensors:
-    """The table of a family, with the names of its module's tensors: ``prefix`` precedes its layers, ``names`` are those of its token
+    """The table of a family, with the names of its module's tensors: ``prefix`` precedes its layers, ``names`` name its token
     norm, hidden norm, projection and final norm, and ``shared`` the rules of what it shares with the model."""
     layers = [rule for rule in table.rules if rule.stored.startswith(LAYER)]
     own = [
