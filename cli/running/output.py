@@ -137,13 +137,17 @@ def tell_not_applied(shown: RunContext, sampling: Sampling) -> None:
 
 
 def token_printer(shown: RunContext) -> Callable[[list[int]], None]:
-    """Print a streamed prompt if it is continued, and return a callback that prints each new token."""
+    """Return a callback that prints each new token, the first after the prompt that it continues: a refused prompt is not printed."""
     if not shown.streams:
         return lambda tokens: None
     piece = _ids_with_commas() if shown.text is None else Stream(shown.text).piece
-    if shown.exported.spec.architecture == "decoder":
-        say_piece("".join(map(piece, shown.values[0])))
-    return lambda tokens: say_piece(piece(tokens[0]))
+    unsaid = list(shown.values[0]) if shown.exported.spec.architecture == "decoder" else []
+
+    def tell(tokens: list[int]) -> None:
+        say_piece("".join(map(piece, [*unsaid, tokens[0]])))
+        unsaid.clear()
+
+    return tell
 
 
 def _ids_with_commas() -> Callable[[int], str]:

@@ -1,6 +1,6 @@
 """A process of the studio that reads models while the first answers: see :mod:`cli.studio.readings`.
 
-It ends when its input does, that is with the first.
+It ends when its input does, that is with the first, even while it reads.
 """
 
 from __future__ import annotations
@@ -24,12 +24,14 @@ _PAUSE = 0.05
 
 
 def main() -> None:
-    """Answer readings until the input ends."""
+    """Answer readings; the end of the input ends the process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the first process, which ends this one
     if hasattr(os, "nice"):
         os.nice(5)  # on a busy machine, the first process goes first: what it counts and draws is shown first
     requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what libraries print is no answer
+    waiting = SimpleQueue[bytes]()
+    Thread(target=_receive, args=(requests, waiting), daemon=True).start()
     for reading in READINGS.values():
         reading(load(FIRST))  # which loads what they need
     gc.collect()
@@ -37,24 +39,21 @@ def main() -> None:
     gc.disable()
     answers.write(b"ready\n")
     answers.flush()
-    waiting = SimpleQueue[bytes | None]()
-    Thread(target=_receive, args=(requests, waiting), daemon=True).start()
-    while asked := _next(waiting):
-        pickle.dump(_answer(asked), answers)
+    while True:
+        pickle.dump(_answer(_next(waiting)), answers)
         answers.flush()
 
 
-def _receive(requests: BinaryIO, waiting: SimpleQueue[bytes | None]) -> None:
-    """Put the requests into a queue, and None at the end of the input."""
-    while True:
-        try:
+def _receive(requests: BinaryIO, waiting: SimpleQueue[bytes]) -> None:
+    """Put the requests into a queue.  The end of the input, or of half a request, ends the process, whatever it reads."""
+    try:
+        while True:
             waiting.put(pickle.load(requests))
-        except EOFError:
-            waiting.put(None)
-            return
+    finally:
+        os._exit(0)
 
 
-def _next(waiting: SimpleQueue[bytes | None]) -> bytes | None:
+def _next(waiting: SimpleQueue[bytes]) -> bytes:
     """The next request. Garbage is collected while none comes: the readings of one edit follow each other at once."""
     try:
         return waiting.get(timeout=_PAUSE)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from threading import Barrier, BrokenBarrierError
 from typing import Any
 
 import pytest
@@ -265,6 +268,55 @@ def test_a_failing_trace_leaves_the_model_as_it_was() -> None:
     with pytest.raises(UntraceableError):
         Tracer(model, Symbols.of(given, ())).run(lambda m, v: {"y": m(v["x"])}, given)
     torch.testing.assert_close(model(torch.zeros(1, 1, 6)), torch.ones(1, 1, 6))
+
+
+def test_an_error_after_a_caught_one_names_the_module_that_raised_it() -> None:
+    def function(m: Any, x: Any, mask: Any, past: Any) -> Any:
+        try:
+            m.failing(x)
+        except UnicodeError:
+            return m.outer(x * 2)
+
+    def fails(m: Any, x: Any) -> Any:
+        raise UnicodeError
+
+    model = Outer(function)
+    model.inner.add_module("failing", Inner(fails))
+    model.inner.add_module("outer", Inner(lambda m, x: x))
+    call = lambda model, values: {"y": model(*values.values())}  # noqa: E731
+    graph = Tracer(model, Symbols.of(INPUTS, ())).run(call, INPUTS)
+    (node,) = (node for node in graph.nodes if node.op == "call_function")
+    assert node.meta["within"] == ("", "inner")
+    model.inner.outer = Inner(lambda m, x: x.undefined())
+    with pytest.raises(UntraceableError, match=r"^inner\.outer cannot be traced"):
+        Tracer(model, Symbols.of(INPUTS, ())).run(call, INPUTS)
+    model.inner.outer = Inner(lambda m, x: x)
+    model.inner.function = lambda m, *values: function(m, *values) + bool(values[0])
+    with pytest.raises(UntraceableError, match=r"^inner cannot be traced"):
+        Tracer(model, Symbols.of(INPUTS, ())).run(call, INPUTS)
+
+
+def test_weights_that_are_not_read_as_attributes_are_weights() -> None:
+    for read in (lambda m: next(m.parameters()), lambda m: m._parameters.get("weight")):
+        graph, _ = trace(lambda m, x, mask, past: x * read(m))  # noqa: B023
+        assert [node.target for node in graph.nodes if node.op == "get_attr"] == ["inner.weight"]
+
+
+def test_threads_trace_one_model_in_turn() -> None:
+    both = Barrier(2)
+
+    def function(m: Any, x: Any) -> Any:
+        with suppress(BrokenBarrierError):
+            both.wait(0.05)  # until the other is in the same module, if that can be
+        return x * m.weight
+
+    model, given = Outer(function), INPUTS[:1]
+    call = lambda model, values: {"y": model(values["x"])}  # noqa: E731
+    with ThreadPoolExecutor(2) as threads:
+        graphs = list(threads.map(lambda _: Tracer(model, Symbols.of(given, ())).run(call, given), range(2)))
+    assert [len(graph.nodes) for graph in graphs] == [4, 4]
+    assert "forward" not in vars(model.inner)
+    assert type(model.inner._parameters) is dict
 
 
 def test_all_architectures_trace_without_an_unnamed_size_in_their_outputs() -> None:

@@ -182,11 +182,11 @@ class _Matching:
             shapes = slot.part_shapes([self._shapes[part] for part in slot.parameters])
             wanted = slot.transform.stored_shape(shapes)
             for name, one in zip(names, stored, strict=False):
-                if one.shape != wanted:
+                if one.dtype is None:  # codes, whose shape is another matter
+                    self._unreadable[name] = f"{one.name} {kind_fault(one.kind)}"
+                elif one.shape != wanted:
                     fault = f"{one.name} is {_shown(one.shape)}, and {parameter} needs {_shown(wanted)}"
                     self._misshapen.setdefault(name, fault)
-                elif one.dtype is None:
-                    self._unreadable[name] = f"{one.name} {kind_fault(one.kind)}"
             if stored[0] is first[0]:
                 self.match.locations[parameter] = TensorLocation(stored, slot, shapes)
             else:

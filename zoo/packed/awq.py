@@ -14,6 +14,7 @@ from zoo.packed.grouped import GroupedMatrix, unless_middle
 from zoo.packed.matrix import (
     Parts,
     check_shape,
+    field,
     grouped_parts,
     option,
     part,
@@ -33,7 +34,7 @@ def read_awq(
     """The matrices of an AWQ checkpoint, and None for the tensors that they consist of."""
     option(config, "bits", (4,), where)
     option(config, "version", ("gemm", "GEMM"), where, "gemm")
-    group = config.get("group_size", 128)
+    group = field(config, "group_size", 128, where)
     for module, parts in grouped_parts(tensors, LEAVES).items():
         yield from ((stored.name, None) for stored in parts.values())
         yield f"{module}.weight", _Awq(module, parts, group).packed()
@@ -43,7 +44,7 @@ class _Awq(GroupedMatrix):
     """One matrix."""
 
     def __init__(self, module: str, parts: Parts, group: int) -> None:
-        self.words, self.zero_words, self.scales = (part(parts, leaf, module) for leaf in LEAVES)
+        self.words, self.zero_words, self.scales = (part(parts, leaf, module, 2) for leaf in LEAVES)
         width, rows = self.words.shape[0], self.words.shape[1] * 8
         super().__init__(self.words.path, module, "AWQ 4-bit", 4, (rows, width), group)
         because = f"{self.words.name} has {width} x {rows} codes, and group_size is {group}"

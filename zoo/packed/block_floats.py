@@ -11,11 +11,14 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from zoo.packed.matrix import PackedMatrix, check_shape, values_of
+from zoo.packed.matrix import PackedMatrix, check_rank, check_shape, values_of
 from zoo.weights.stored import StoredTensor
 
 MAGNITUDES = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
 """The magnitudes of the eight codes of a 4-bit float; the highest bit is the sign."""
+
+BLOCKS = {"NVFP4": 16, "MXFP4": 32, "MXFP8": 32}
+"""The number of columns that share a scale."""
 
 
 def float4(packed: Tensor) -> Tensor:
@@ -33,16 +36,16 @@ def block_floats(
     finished: Callable[[Tensor], Tensor] = lambda values: values,
 ) -> PackedMatrix:
     """A matrix of floats in blocks; ``finished`` applies what else its values are multiplied by."""
-    rows, stored = weight.shape[0], weight.shape[-1]
-    width = stored * (2 if weight.kind == "U8" else 1)
-    check_shape(weight, (rows, stored), "it is the matrix of a linear layer")
-    check_shape(scale, (rows, scale.shape[-1]), f"{weight.name} has {rows} rows")
-    group = width // max(1, scale.shape[-1])
-    check_shape(scale, (rows, width // max(1, group)), f"{weight.name} has {width} columns in whole blocks")
+    check_rank(weight, 2)
+    rows, stored = weight.shape
+    size, columns = BLOCKS[form], 2 if weight.kind == "U8" else 1  # in one stored number
+    width, whole = stored * columns, size // columns
+    check_shape(weight, (rows, -(-stored // whole) * whole), f"{form} has blocks of {size} columns")
+    check_shape(scale, (rows, width // size), f"{weight.name} has {rows} rows in blocks of {size} columns")
 
     def values() -> Tensor:
         numbers = float4(values_of(weight)) if weight.kind == "U8" else values_of(weight).float()
-        blocks = numbers.unflatten(1, (-1, group))  # N G S
+        blocks = numbers.unflatten(1, (-1, size))  # N G S
         if scale.kind == "U8":
             made = torch.ldexp(blocks, values_of(scale).int()[..., None] - 127)
         else:

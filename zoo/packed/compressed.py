@@ -20,6 +20,9 @@ from zoo.packed.matrix import (
     PackedMatrix,
     Parts,
     check_shape,
+    check_single,
+    field,
+    group_width,
     grouped_parts,
     option,
     part,
@@ -48,7 +51,7 @@ def read_compressed(
     option({"transform_config": config.get("transform_config") or None}, "transform_config", (None,), where)
     for module, parts in grouped_parts(tensors, PACKED).items():
         yield from ((stored.name, None) for stored in parts.values())
-        if "weight_global_scale" in parts:
+        if "weight_global_scale" in parts or config["format"] == "nvfp4-pack-quantized":
             yield f"{module}.weight", _float4(module, parts)
         else:
             yield (
@@ -60,7 +63,7 @@ def read_compressed(
             continue
         yield from ((stored.name, None) for stored in parts.values())
         if parts["weight"].kind == "I8":
-            yield f"{module}.weight", PlainInt8(module, parts).packed()
+            yield f"{module}.weight", PlainInt8(module, parts, "compressed-tensors int8").packed()
         else:
             yield f"{module}.weight", scaled(module, parts["weight"], parts["weight_scale"])
     yield from ((name, None) for name in tensors if name.rpartition(".")[2] in _RUNTIME)
@@ -68,19 +71,25 @@ def read_compressed(
 
 def _float4(module: str, parts: Parts) -> PackedMatrix:
     """A matrix of 4-bit floats, whose scales are divided by one per tensor."""
-    whole = parts["weight_global_scale"]
+    whole = part(parts, "weight_global_scale", module)
+    check_single(whole, f"{module}.weight_packed")
     return block_floats(
         module, "NVFP4", part(parts, "weight_packed", module), part(parts, "weight_scale", module),
-        lambda scales: scales / values_of(whole).float(),
+        lambda scales: scales / values_of(whole).float().view(()),
     )  # fmt: skip
 
 
 def _scheme_of(module: str, parts: Parts, config: Mapping[str, Any], where: str) -> Mapping[str, Any]:
     """The weight scheme that fits a matrix: the group whose number of bits fills the words."""
-    packed, shape = part(parts, "weight_packed", module), part(parts, "weight_shape", module)
+    packed, shape = part(parts, "weight_packed", module, 2), part(parts, "weight_shape", module)
+    check_shape(shape, (2,), f"{packed.name} is a matrix")
     _, width = values_of(shape).tolist()
-    schemes = [group["weights"] for group in config.get("config_groups", {}).values() if group.get("weights")]
-    for scheme in schemes:
+    groups = field(config, "config_groups", dict[str, Any](), where)
+    for group in groups:
+        scheme = field(field(groups, group, dict[str, Any](), where), "weights", dict[str, Any](), where)
+        if not scheme:
+            continue
+        field(scheme, "group_size", 0, where)
         bits = option(scheme, "num_bits", (4, 8), where)
         option(scheme, "type", ("int",), where)
         option(scheme, "strategy", ("group", "channel", "tensor"), where)
@@ -130,18 +139,17 @@ class _Packed(GroupedMatrix):
 
 
 class PlainInt8(GroupedMatrix):
-    """One matrix of int8, with a scale per tensor, row or group."""
+    """One matrix of int8 of a ``form``, with a scale per tensor, row or group."""
 
-    def __init__(self, module: str, parts: Parts) -> None:
-        self.stored, self.scales = parts["weight"], parts["weight_scale"]
+    def __init__(self, module: str, parts: Parts, form: str) -> None:
+        self.stored, self.scales = part(parts, "weight", module, 2), part(parts, "weight_scale", module)
         self.zero_points = parts.get("weight_zero_point")
         rows, width = self.stored.shape
-        groups = self.scales.shape[1] if len(self.scales.shape) == 2 else 1
-        super().__init__(
-            self.stored.path, module, "compressed-tensors int8", 8, (rows, width), -(-width // groups)
-        )
-        if self.scales.shape not in ((1,), ()):
-            check_shape(self.scales, (rows, groups), f"{self.stored.name} has {rows} rows")
+        by_row = self.scales.shape in ((), (1,), (rows,))
+        group = width if by_row else group_width(self.stored, self.scales, rows, width)
+        super().__init__(self.stored.path, module, form, 8, (rows, width), group)
+        if self.zero_points is not None and self.zero_points.shape not in ((), (1,)):
+            check_shape(self.zero_points, self.scales.shape, f"{self.scales.name} has as many values")
 
     def block_size(self) -> int | None:
         return None if self.group == self.width and self.zero_points is None else super().block_size()
@@ -150,9 +158,14 @@ class PlainInt8(GroupedMatrix):
         return values_of(self.stored).view(torch.uint8) ^ 128
 
     def scale(self) -> Tensor:
-        return values_of(self.scales).expand(self.rows, -1)
+        return self._by_group(self.scales)
 
     def zeros(self) -> Tensor | None:
         if self.zero_points is None:
             return None
-        return (values_of(self.zero_points).expand(self.rows, -1).int() + 128).to(torch.uint8)
+        return (self._by_group(self.zero_points).int() + 128).to(torch.uint8)
+
+    def _by_group(self, stored: StoredTensor) -> Tensor:
+        """Values per tensor, row or group: N G."""
+        values = values_of(stored)
+        return (values if values.dim() == 2 else values.view(-1, 1)).expand(self.rows, self.groups)

@@ -37,6 +37,9 @@ READERS: dict[str, Read] = {
     "modelopt": read_modelopt,
 }
 
+_CODES = ("F8_E4M3", "F8_E5M2", "I8", "U8")
+"""The dtypes of matrices that need scales."""
+
 
 def unpacked_files(files: TensorFiles) -> TensorFiles:
     """The tensors of a checkpoint under the names of a float one, where the config in its directory says that it is
@@ -55,6 +58,11 @@ def unpacked_files(files: TensorFiles) -> TensorFiles:
     for name, stored in READERS[method](files.tensors, config, where):
         tensors[name] = stored
     kept = {name: stored for name, stored in tensors.items() if stored is not None}
+    for name, stored in kept.items():
+        if name.endswith(".weight") and stored.kind in _CODES:
+            raise WeightError(
+                f"{stored.path}: {name} is {stored.kind} without scales\n  Download the checkpoint again, or use it in BF16."
+            )
     return dataclasses.replace(files, tensors=kept)
 
 
@@ -73,10 +81,10 @@ def _quantization(directory: Path) -> tuple[Any, str]:
 def method_of(config: Any, where: str) -> str:
     """The quantization method of a quantization_config. Raises :class:`WeightError` for an unsupported one."""
     method = config.get("quant_method") if isinstance(config, dict) else None
-    if method not in READERS:
+    if not isinstance(method, str) or method not in READERS:
         remedy = suggestion(str(method), READERS)
         raise WeightError(
             f"{where}: quantization_config.quant_method: is not supported\n  value: {method!r}\n  {remedy}\n"
             "  Or use the checkpoint in BF16 or F16."
         )
-    return str(method)
+    return method

@@ -15,6 +15,7 @@ from zoo.packed.grouped import GroupedMatrix, unless_middle
 from zoo.packed.matrix import (
     Parts,
     check_shape,
+    field,
     grouped_parts,
     option,
     part,
@@ -32,7 +33,7 @@ def read_gptq(
     """The matrices of a GPTQ checkpoint, and None for the tensors that they consist of."""
     bits = option(config, "bits", (4, 8), where)
     form = option(config, "checkpoint_format", ("gptq", "gptq_v2"), where, "gptq")
-    group = config.get("group_size", -1)
+    group = field(config, "group_size", -1, where)
     for module, parts in grouped_parts(tensors, LEAVES).items():
         yield from ((stored.name, None) for stored in parts.values())
         yield f"{module}.weight", _Gptq(module, parts, bits, group, form == "gptq").packed()
@@ -42,7 +43,7 @@ class _Gptq(GroupedMatrix):
     """One matrix."""
 
     def __init__(self, module: str, parts: Parts, bits: int, group: int, less: bool) -> None:
-        self.words, self.zero_words = (part(parts, leaf, module) for leaf in ("qweight", "qzeros"))
+        self.words, self.zero_words = (part(parts, leaf, module, 2) for leaf in ("qweight", "qzeros"))
         self.scales, self.index, self.less = part(parts, "scales", module), parts.get("g_idx"), less
         per_word = 32 // bits
         width, rows = self.words.shape[0] * per_word, self.words.shape[1]

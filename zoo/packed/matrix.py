@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -29,6 +29,10 @@ KINDS: dict[str, torch.dtype] = {
 BLOCK_SIZES = (128, 64, 32, 16, 256)
 """The block sizes that operations take, the preferred one first: longer groups are divided into blocks with one
 scale."""
+
+_TYPES = {dict: "an object", list: "a list", int: "an integer"}
+
+Value = TypeVar("Value", dict[str, Any], list[Any], int)
 
 Parts = Mapping[str, StoredTensor]
 """The tensors of a matrix by the last part of their names."""
@@ -97,14 +101,25 @@ def grouped_parts(
     return {module: parts for module, parts in modules.items() if leaves[0] in parts}
 
 
-def part(parts: Parts, leaf: str, module: str) -> StoredTensor:
-    """A required tensor of a matrix."""
+def part(parts: Parts, leaf: str, module: str, rank: int | None = None) -> StoredTensor:
+    """A required tensor of a matrix, with a number of dimensions."""
     if leaf in parts:
+        if rank is not None:
+            check_rank(parts[leaf], rank)
         return parts[leaf]
     first = next(iter(parts.values()))
     raise WeightError(
         f"{first.path}: {module}.{leaf} is missing next to {first.name}\n  Download the checkpoint again."
     )
+
+
+def check_rank(stored: StoredTensor, rank: int) -> None:
+    """Raise :class:`WeightError` where a tensor has another number of dimensions."""
+    if len(stored.shape) != rank:
+        raise WeightError(
+            f"{stored.path}: {stored.name} must have {rank} dimensions\n  value: {shown(stored.shape)}\n"
+            "  Use the checkpoint in BF16."
+        )
 
 
 def check_shape(stored: StoredTensor, wanted: tuple[int, ...], because: str) -> None:
@@ -115,6 +130,28 @@ def check_shape(stored: StoredTensor, wanted: tuple[int, ...], because: str) -> 
             f"{stored.path}: {stored.name} must be {shown(wanted)}: {because}\n  value: {shown(stored.shape)}\n"
             "  Use config.json and tensors from the same checkpoint."
         )
+
+
+def check_single(stored: StoredTensor, of: str) -> None:
+    """Raise :class:`WeightError` where a tensor is not a single value, which scales the whole tensor ``of``."""
+    if stored.shape != (1,):
+        check_shape(stored, (), f"{of} has one such scale")
+
+
+def group_width(weight: StoredTensor, scale: StoredTensor, rows: int, width: int) -> int:
+    """The number of columns that share a scale, where the shape of the scales alone states it: N G.
+
+    It must be a power of two, or a whole row: other numbers of scales leave several possible widths.
+    """
+    groups = scale.shape[-1] if scale.shape else 1
+    check_shape(scale, (rows, groups), f"{weight.name} has {rows} rows")
+    group = width // max(1, groups)
+    if groups < 1 or group * groups != width or (groups > 1 and group & (group - 1)):
+        raise WeightError(
+            f"{scale.path}: {scale.name} must divide {width} columns of {weight.name} into groups of a power of two\n"
+            f"  value: {groups} groups\n  Use config.json and tensors from the same checkpoint."
+        )
+    return group
 
 
 def shown(shape: tuple[int, ...]) -> str:
@@ -154,6 +191,19 @@ def in_blocks(codes: Tensor, scales: Tensor, zeros: Tensor | None, group: int, b
 def dequantized(codes: Tensor, scales: Tensor, zeros: Tensor | int) -> Tensor:
     """(codes - zeros) * scales in float32: exact for integers and scales of at most 16 bits."""
     return (codes.float() - (zeros.float() if isinstance(zeros, Tensor) else zeros)) * scales.float()
+
+
+def field(config: Mapping[str, Any], name: str, default: Value, where: str) -> Value:
+    """A field of a quantization_config, of the type of its default. Raises :class:`WeightError`."""
+    value = config.get(name)
+    if value is None:
+        return default
+    if type(value) is not type(default):
+        raise WeightError(
+            f"{where}: quantization_config.{name}: must be {_TYPES[type(default)]}\n  value: {value!r}\n"
+            "  Use the file that was published with the tensors."
+        )
+    return value
 
 
 def option(

@@ -16,10 +16,20 @@ from torch import Tensor
 from zoo.packed.block_floats import block_floats
 from zoo.packed.compressed import PlainInt8
 from zoo.packed.grouped import GroupedMatrix
-from zoo.packed.matrix import PackedMatrix, Parts, check_shape, grouped_parts, option, part, values_of
+from zoo.packed.matrix import (
+    PackedMatrix,
+    Parts,
+    check_shape,
+    check_single,
+    field,
+    group_width,
+    grouped_parts,
+    option,
+    part,
+    values_of,
+)
 from zoo.packed.scaled import scaled
 from zoo.weights.safetensors import SafeTensor
-from zoo.weights.source import WeightError
 from zoo.weights.stored import StoredTensor
 
 ALGORITHMS = (
@@ -42,31 +52,30 @@ def read_modelopt(
     tensors: Mapping[str, StoredTensor], config: Mapping[str, Any], where: str
 ) -> Iterator[tuple[str, StoredTensor | None]]:
     """The matrices of a checkpoint, and None for the tensors that they consist of."""
-    option(config.get("quantization", config), "quant_algo", ALGORITHMS, where)
+    option(field(config, "quantization", dict(config), where), "quant_algo", ALGORITHMS, where)
     for module, parts in grouped_parts(tensors, LEAVES).items():
-        part(parts, "weight", module)
         yield from ((stored.name, None) for stored in parts.values())
         yield f"{module}.weight", _scaled_inputs(_matrix(module, parts), parts.get("pre_quant_scale"))
     yield from ((name, None) for name in tensors if name.rpartition(".")[2] in _RUNTIME)
 
 
 def _matrix(module: str, parts: Parts) -> PackedMatrix:
-    weight, scale, second = parts["weight"], parts["weight_scale"], parts.get("weight_scale_2")
+    weight, scale = part(parts, "weight", module, 2), parts["weight_scale"]
     kinds = weight.kind, scale.kind
-    if len(weight.shape) != 2:
-        raise WeightError(
-            f"{weight.path}: {weight.name} must have two dimensions\n  value: {weight.shape}\n  Use the checkpoint in BF16."
+    if kinds == ("U8", "F8_E4M3"):
+        second = part(parts, "weight_scale_2", module)
+        check_single(second, weight.name)
+        return block_floats(
+            module, "NVFP4", weight, scale, lambda scales: scales * values_of(second).float().view(())
         )
-    if kinds == ("U8", "F8_E4M3") and second is not None:
-        return block_floats(module, "NVFP4", weight, scale, lambda scales: scales * values_of(second).float())
     if kinds == ("U8", "U8"):
         return block_floats(module, "MXFP4", weight, scale)
     if kinds == ("F8_E4M3", "U8"):
         return block_floats(module, "MXFP8", weight, scale)
-    if weight.kind == "U8" and second is None:
+    if weight.kind == "U8":
         return _Int4(module, weight, scale).packed()
     if weight.kind == "I8":
-        return PlainInt8(module, parts).packed()
+        return PlainInt8(module, parts, "modelopt int8").packed()
     return _float8(module, weight, scale)
 
 
@@ -98,9 +107,8 @@ class _Int4(GroupedMatrix):
     def __init__(self, module: str, weight: StoredTensor, scale: StoredTensor) -> None:
         self.stored, self.scales = weight, scale
         rows, width = weight.shape[0] * 2, weight.shape[1]
-        groups = scale.shape[-1] if scale.shape else 1
-        super().__init__(weight.path, module, "modelopt int4", 4, (rows, width), -(-width // groups))
-        check_shape(scale, (rows, groups), f"{weight.name} has {rows} rows of 4 bits")
+        group = group_width(weight, scale, rows, width)
+        super().__init__(weight.path, module, "modelopt int4", 4, (rows, width), group)
 
     def codes(self) -> Tensor:
         packed = values_of(self.stored)

@@ -10,7 +10,7 @@ from typing import Any
 
 from torch import Tensor
 
-from zoo.packed.matrix import PackedMatrix, check_shape, grouped_parts, option, values_of
+from zoo.packed.matrix import PackedMatrix, check_shape, field, grouped_parts, option, values_of
 from zoo.weights.source import WeightError
 from zoo.weights.stored import StoredTensor
 
@@ -23,7 +23,12 @@ def read_scaled(
 ) -> Iterator[tuple[str, StoredTensor | None]]:
     """The matrices of a checkpoint in 8-bit floats, and None for the tensors that they consist of."""
     option(config, "fmt", ("e4m3", "e5m2", None), where)
-    tile = config.get("weight_block_size")
+    tile = field(config, "weight_block_size", list[Any](), where)
+    if tile and (len(tile) != 2 or not all(type(size) is int and size > 0 for size in tile)):
+        raise WeightError(
+            f"{where}: quantization_config.weight_block_size: must be two positive integers\n  value: {tile}\n"
+            "  Use the file that was published with the tensors."
+        )
     for leaf in LEAVES[:2]:
         for module, parts in grouped_parts(tensors, (leaf, "weight")).items():
             if "weight" in parts:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from threading import RLock
 from typing import Any
 
 import torch
@@ -30,6 +31,9 @@ from zoo.tracing.symbols import Placeholder, Symbols
 
 _PLAIN = frozenset({int, float, bool, str, type(None), type(...), torch.dtype, torch.device})
 """The types of arguments that are recorded as they are."""
+
+_OBSERVING = RLock()
+"""Held while a trace changes modules, which two traces may share."""
 
 GraphCall = Callable[[Any, Mapping[str, Any]], Mapping[str, Any]]
 """The call to trace: from a model and its inputs by name to its outputs by name."""
@@ -125,6 +129,8 @@ class Tracer(GraphAppendingTracer):
         self._names = {id(tensor): name for name, tensor in weight_tensors(model)}
         self._parameters: dict[str, fx.Proxy] = {}
         self._entered: list[str] = []
+        self._failed: tuple[Exception | None, str] = None, ""
+        """The last error that left a module, and the innermost module that it left."""
 
     def run(self, call: GraphCall, inputs: Sequence[Placeholder]) -> fx.Graph:
         """The graph of ``call(model, {name: value})``. Raises :class:`UntraceableError`."""
@@ -140,13 +146,14 @@ class Tracer(GraphAppendingTracer):
 
     def _explained(self, error: Exception) -> UntraceableError:
         return UntraceableError(
-            f"{self._where()} cannot be traced: {type(error).__name__}: {reason_of(error)}\n"
+            f"{self._where(error)} cannot be traced: {type(error).__name__}: {reason_of(error)}\n"
             f"  at {line_text(line_of(error))}\n"
             f"  Remove Python control flow on tensor values, or export through torch.onnx ({option_name('via')} torch)."
         )
 
-    def _where(self) -> str:
-        return (self._entered[-1] if self._entered else "") or "the model"
+    def _where(self, error: Exception) -> str:
+        failed, path = self._failed
+        return (path if failed is error else "") or "the model"
 
     def _placeholder(self, placeholder: Placeholder) -> fx.Proxy:
         value: fx.Proxy = self.create_proxy("placeholder", placeholder.name, (), {})
@@ -158,25 +165,31 @@ class Tracer(GraphAppendingTracer):
     @contextmanager
     def _observed(self) -> Iterator[None]:
         """The model, whose modules name their calls, and whose weights are values of the trace."""
-        modules = list(self.model.named_modules())
-        before = [dict(vars(module)) for _, module in modules]
-        try:
-            for path, module in modules:
-                vars(module)["forward"] = partial(self._enter, path, module.forward)
-                for kind in ("_parameters", "_buffers"):
-                    if vars(module)[kind]:
-                        vars(module)[kind] = _Weights(vars(module)[kind], self._weight)
-            yield
-        finally:
-            for (_, module), state in zip(modules, before, strict=True):
-                vars(module).clear()
-                vars(module).update(state)
+        with _OBSERVING:
+            modules = list(self.model.named_modules())
+            before = [dict(vars(module)) for _, module in modules]
+            try:
+                for path, module in modules:
+                    vars(module)["forward"] = partial(self._enter, path, module.forward)
+                    for kind in ("_parameters", "_buffers"):
+                        if vars(module)[kind]:
+                            vars(module)[kind] = _Weights(vars(module)[kind], self._weight)
+                yield
+            finally:
+                for (_, module), state in zip(modules, before, strict=True):
+                    vars(module).clear()
+                    vars(module).update(state)
 
     def _enter(self, path: str, forward: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         self._entered.append(path)
-        result = forward(*args, **kwargs)
-        self._entered.pop()
-        return result
+        try:
+            return forward(*args, **kwargs)
+        except Exception as error:
+            if error is not self._failed[0]:
+                self._failed = error, path
+            raise
+        finally:
+            self._entered.pop()
 
     def _weight(self, tensor: Any) -> Any:
         """The value of a weight in the trace; what is no weight as it is."""
@@ -204,6 +217,8 @@ class Tracer(GraphAppendingTracer):
         if kind is slice:
             return slice(*map(self.create_arg, (a.start, a.stop, a.step)))
         if isinstance(a, Tensor):
+            if id(a) in self._names:  # such as one of self.parameters()
+                return self._weight(a).node
             raise TypeError("a tensor is neither an input nor a weight: make it with zoo.functional.constant")
         return super().create_arg(a)
 

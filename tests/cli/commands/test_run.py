@@ -106,6 +106,13 @@ def test_wrong_settings_of_the_checkpoint_are_refused(built, tmp_path):
     )
 
 
+def test_a_refused_prompt_is_not_printed(built: Path) -> None:
+    result = invoke("run", built / "tiny-gpt", "--ids", "1,1000000")
+    assert result.exit_code == 2
+    assert not result.stdout
+    assert result.stderr.startswith("Token ids must be below the vocab_size of ")
+
+
 def test_a_text_is_continued_as_it_comes(built: Path) -> None:
     result = invoke("run", built / "tiny-gpt", "--text", "Grüße, ", "--max-new-tokens", "8")
     assert result.exit_code == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
 import time
@@ -108,6 +109,21 @@ def test_the_processes_end_with_the_first() -> None:
         time.sleep(0.05)
         left = [process for process in left if is_running(process)]
     assert not left
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("requests", [0.5, 9])
+def test_a_process_ends_with_its_input_in_the_middle_of_a_request_or_a_reading(requests: float) -> None:
+    command = [sys.executable, "-m", "cli.studio.reading_process"]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"ready\n"
+    request = pickle.dumps(pickle.dumps(("training", (load("mixtral-8x7b"), "bfloat16"))))
+    process.stdin.write((9 * request)[: int(requests * len(request))])
+    process.stdin.close()
+    assert process.wait(20) == 0
+    assert len(process.stdout.read()) < 1000  # not the answers of all that was asked for
 
 
 def is_running(process: int) -> bool:
