@@ -191,11 +191,9 @@ def run(directory: ExportDirectory, options: RunOptions) -> None:
       zoo run build/clip-vit-b32 --image cat.png --text "a cat" --text "a dog"
     """
     from cli.options.run_inputs import GivenOptions, read_inputs, read_pages, read_pair, read_queries
-    from cli.running.drafted import print_drafted
     from cli.running.matches import print_matches
-    from cli.running.output import RunContext, print_encoded, print_generated
+    from cli.running.output import RunContext, print_encoded
     from cli.running.pages import check_pages, print_pages
-    from exporters.runtime.draft import DRAFT_TOKENS
     from exporters.runtime.exported import open_export
     from exporters.runtime.text import find_text
 
@@ -225,16 +223,26 @@ def run(directory: ExportDirectory, options: RunOptions) -> None:
         return
     shown = context(read_inputs(inputs, exported, text_codec))
     if exported.spec.decodes:
-        sampling, stop = options.sampling(exported.settings), _stop_ids(options.stop, shown)
-        most = options.max_new_tokens or 64
-        if options.draft is None:
-            print_generated(shown, sampling, most, stop, options.start)
-        else:
-            draft = open_export(options.draft, options.provider)
-            print_drafted(shown, draft, options.draft_tokens or DRAFT_TOKENS, sampling, most, stop)
+        _generate(shown, options)
     else:
         print_encoded(shown, None, options.head_weights)
     _tell_cut(text_codec, len(inputs.texts))
+
+
+def _generate(shown: RunContext, options: RunOptions) -> None:
+    """Print what a decoder generates, perhaps with a draft."""
+    from cli.running.drafted import print_drafted
+    from cli.running.output import print_generated
+    from exporters.runtime.draft import DRAFT_TOKENS
+    from exporters.runtime.exported import open_export
+
+    sampling, stop = options.sampling(shown.exported.settings), _stop_ids(options.stop, shown)
+    most = options.max_new_tokens or 64
+    if options.draft is None:
+        print_generated(shown, sampling, most, stop, options.start)
+    else:
+        draft = open_export(options.draft, options.provider)
+        print_drafted(shown, draft, options.draft_tokens or DRAFT_TOKENS, sampling, most, stop)
 
 
 def _tell_cut(text: TextTokenizer | None, count: int) -> None:

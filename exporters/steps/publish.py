@@ -56,16 +56,7 @@ def publish(
     longest = {name: longest_sequence(task, plan.spec) for name, task in plan.graph_paths.items()}
     kernels = table_of(plan.target.providers[0])
     cache = cache_record([*files.values()][-1], [*plan.graph_paths.values()][-1])
-    deployment = Deployment(
-        plan.model,
-        plan.spec,
-        plan.target,
-        plan.precision,
-        options.weights,
-        options.cuda_graph,
-        plan.windows,
-        tuple(output.name for output in plan.layer_outputs),
-    )
+    deployment = _deployment(plan)
     _write_settings(plan, deployment, directory, shared=cache is not None and cache.kind == "shared")
     (directory / "spec.yaml").write_text(dump(resolved(plan.spec)), "utf-8")
     kind = _kind_of(weights.source, options.weights)
@@ -103,6 +94,19 @@ def publish(
         directory, manifest, origin, verified.verification, verified.quality, verified.adapters
     )
     return Export(destination, manifest, build, verified.verification, verified.quality, verified.unjudged)
+
+
+def _deployment(plan: Plan) -> Deployment:
+    return Deployment(
+        plan.model,
+        plan.spec,
+        plan.target,
+        plan.precision,
+        plan.options.weights,
+        plan.options.cuda_graph,
+        plan.windows,
+        tuple(output.name for output in plan.layer_outputs),
+    )
 
 
 def metadata(plan: Plan, source: WeightSource | None) -> dict[str, str]:

@@ -108,22 +108,27 @@ class _Tied(f.Bool):
         return not config.bool("legacy", default=True) or bool(super().read(config))
 
 
-def _family(
-    model_type: str,
-    prefix: str,
-    tensors: Tensors,
-    attention: Mapping[str, Template],
-    *,
-    vocab_size: int,
-    d_model: int,
-    depth: int,
-    fixed: Mapping[str, tuple[Template, str]],
-    ignored: tuple[str, ...] = (),
-) -> Family:
+_Fixed = Mapping[str, tuple[Template, str]]
+"""Fields with the one value that is supported, and why."""
+
+
+def _body(
+    attention: Mapping[str, Template], *, vocab_size: int, d_model: int, depth: int
+) -> tuple[dict[str, Template], _Fixed]:
+    """The body, and the fields that it fixes."""
     width, heads = (
         f.Int("hidden_size", default=d_model),
         f.Int("num_attention_heads", default=d_model // 64),
     )
+    shared = {
+        "embedding_size": (width, "a projection of the embedding before its norm is not supported"),
+        "pooler_hidden_size": (width, "the classifier reads vectors of that width"),
+        "pooler_dropout": (0, "dropout before the dense layer of the pooler is not supported"),
+        "attention_head_size": (
+            f.Derived(lambda config: width.read(config) // heads.read(config)),
+            "the reference computes with no other",
+        ),
+    }
     body = {
         "architecture": "encoder",
         "vocab_size": f.Int("vocab_size", default=vocab_size),
@@ -149,6 +154,19 @@ def _family(
         ),
         "initialization": f.normal(),
     }
+    return body, shared
+
+
+def _family(
+    model_type: str,
+    prefix: str,
+    tensors: Tensors,
+    described: tuple[dict[str, Template], _Fixed],
+    *,
+    fixed: _Fixed,
+    ignored: tuple[str, ...] = (),
+) -> Family:
+    body, shared = described
     classes = {
         f"{prefix}Model": BODY,
         f"{prefix}ForMaskedLM": masked(
@@ -159,15 +177,6 @@ def _family(
         ),
         f"{prefix}ForTokenClassification": token_classes(_DROPOUT),
         f"{prefix}ForQuestionAnswering": QUESTION_ANSWERING,
-    }
-    shared = {
-        "embedding_size": (width, "a projection of the embedding before its norm is not supported"),
-        "pooler_hidden_size": (width, "the classifier reads vectors of that width"),
-        "pooler_dropout": (0, "dropout before the dense layer of the pooler is not supported"),
-        "attention_head_size": (
-            f.Derived(lambda config: width.read(config) // heads.read(config)),
-            "the reference computes with no other",
-        ),
     }
     # only some heads read the first two
     reading = ("cls_dropout", "pooler_hidden_act", *ignored)
@@ -242,10 +251,7 @@ FAMILIES = (
         "deberta-v2",
         "DebertaV2",
         _TENSORS,
-        {"position": _Distances()},
-        vocab_size=128100,
-        d_model=1536,
-        depth=24,
+        _body({"position": _Distances()}, vocab_size=128100, d_model=1536, depth=24),
         fixed={"conv_kernel_size": (0, "a convolution beside the first layer (V2 XLarge) is not supported")},
         ignored=("conv_act", "conv_groups"),
     ),
@@ -253,13 +259,15 @@ FAMILIES = (
         "deberta",
         "Deberta",
         _OWN,
-        {
-            "bias": {"query": True, "key": False, "value": True, "output": True},
-            "position": _FirstDistances(),
-        },
-        vocab_size=50265,
-        d_model=768,
-        depth=12,
+        _body(
+            {
+                "bias": {"query": True, "key": False, "value": True, "output": True},
+                "position": _FirstDistances(),
+            },
+            vocab_size=50265,
+            d_model=768,
+            depth=12,
+        ),
         fixed={"talking_head": (False, "projections of scores between heads are not supported")},
     ),
 )
