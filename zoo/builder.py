@@ -39,6 +39,6 @@ def assemble(spec: Model, dtype: torch.dtype = torch.float32) -> ZooModel:
 
 
 def _class_of(spec: Model) -> type[ZooModel]:
-    if spec.embedding_of(spec.last_stack).reads_hidden_states:
+    if spec.reads_hidden_states:
         return NextTokenDecoder
     return _ARCHITECTURES[spec.architecture]

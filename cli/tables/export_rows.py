@@ -77,7 +77,7 @@ def _adapters_row(screen: Screen, written: Export) -> None:
 
 
 def _judged(adapter: AdapterRecord) -> str:
-    """The figure of an adapter that has a budget, such as `` (kl 1.0e-03)``; empty if it was not judged."""
+    """The figure of an adapter that has a budget, such as `` (kl 0.0099)``; empty if it was not judged."""
     budget = None if adapter.quality is None else adapter.quality.budget
     if adapter.quality is None or budget is None:
         return ""

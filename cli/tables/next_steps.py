@@ -68,7 +68,7 @@ def _inputs(spec: Model, written: Export) -> list[str] | None:
     """The options of a run that needs no other files; None where every run does, or none is possible."""
     if spec.decodes and not spec.head.predicts_next:
         return None
-    if spec.embedding_of(spec.last_stack).reads_hidden_states:
+    if spec.reads_hidden_states:
         return None
     name = spec.embedding_of(spec.first_stack).input_name
     clients = ("optimum", "transformers-js")

@@ -19,7 +19,7 @@ from exporters.quality.parts import Representative
 from exporters.quality.quality import Quality
 from exporters.quality.quality_inputs import speech_of, with_costs
 from exporters.quality.runners import Files, FloatModel, Runner
-from exporters.runtime.draft import check_draft, reads_hidden_states
+from exporters.runtime.draft import check_draft
 from exporters.runtime.exported import Exported
 from exporters.runtime.text import find_text
 from exporters.steps.plan import Plan
@@ -94,7 +94,7 @@ def predict_draft(
     vocabulary = draft.spec.vocab_size
     assert vocabulary is not None
     files, runner = files_of(target), DraftRunner(files_of(draft), vocabulary)
-    if reads_hidden_states(draft):
+    if draft.spec.reads_hidden_states:
         files = RememberedFiles(files.loaded, files.per_token)
         runner = NextTokenRunner(runner.files, vocabulary, files, draft_tokens)
     count = len(inputs.judged)

@@ -17,10 +17,10 @@ from exporters.layouts.genai_state import genai_states, unfit_states
 from exporters.layouts.layout import Data, Deployment, Layout, draft_usage, unfit_decoder
 from exporters.target.providers import CPU, CUDA, WEBGPU
 from specs.model.model import Model
-from zoo.core.graph_names import HIDDEN_STATES
+from zoo.core.graph_names import HIDDEN, HIDDEN_STATES
 from zoo.record.manifest import Manifest
 from zoo.record.usage import Usage
-from zoo.tracing.task import HIDDEN, WindowCache
+from zoo.tracing.task import WindowCache
 from zoo.tracing.tasks import tasks_by_ids
 
 CONFIG = "genai_config.json"
@@ -75,13 +75,12 @@ def _settings(deployment: Deployment, shared: bool) -> dict[str, Data]:
     if spec.image is not None:
         del decoder["inputs"]["input_ids"]
         decoder["inputs"] |= decoder_inputs(spec)
-    reads_hidden = spec.embedding_of(spec.last_stack).reads_hidden_states
     if HIDDEN in deployment.outputs:
         decoder["outputs"]["hidden_states"] = HIDDEN
-    if reads_hidden:
+    if spec.reads_hidden_states:
         decoder["inputs"]["hidden_states"] = HIDDEN_STATES
     model = {"type": states.type, "vocab_size": spec.vocab_size, "context_length": length, "decoder": decoder}
-    if HIDDEN in deployment.outputs and not reads_hidden:  # for MtpGenerator
+    if HIDDEN in deployment.outputs and not spec.reads_hidden_states:  # for MtpGenerator
         model["mtp"] = {"main_hidden_states": HIDDEN, "outputs": {"hidden_states": HIDDEN}}
     model |= {name: generation[name] for name in _IDS if name in generation}
     # With a shared buffer it also overwrites constant-size states that are still read.
@@ -118,7 +117,7 @@ def _usage(spec: Model, manifest: Manifest) -> Usage:
     tokenized = TOKENIZER in manifest.files
     prompt = 'tokenizer.encode("Once upon a time")' if tokenized else f"[{example_ids(spec, graph)}]"
     shown = "tokenizer.decode(tokens)" if tokenized else "tokens"
-    if spec.embedding_of(spec.last_stack).reads_hidden_states:
+    if spec.reads_hidden_states:
         return draft_usage()
     if spec.image is not None:
         return Usage("python", image_usage(graph), ["onnxruntime-genai"])

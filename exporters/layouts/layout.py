@@ -162,8 +162,7 @@ def unfit_decoder(deployment: Deployment) -> str | None:
 
 def unfit_hidden_states(deployment: Deployment) -> str | None:
     """Return the reason why clients cannot run a decoder that reads the hidden states of another model; None for others."""
-    spec = deployment.spec
-    reads = spec.embedding_of(spec.last_stack).reads_hidden_states
+    reads = deployment.spec.reads_hidden_states
     return "it does not provide the hidden states of another model" if reads else None
 
 

@@ -34,7 +34,7 @@ _SESSIONS = {
 
 def usage(spec: Model, manifest: Manifest) -> Usage:
     """The program for one export."""
-    if spec.embedding_of(spec.last_stack).reads_hidden_states:
+    if spec.reads_hidden_states:
         return draft_usage()
     tokenized = TOKENIZER in manifest.files
     packages = ["onnxruntime", "numpy", *(["tokenizers"] if tokenized else [])]

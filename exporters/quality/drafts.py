@@ -17,8 +17,7 @@ from exporters.quality.outputs import Outputs, judged_positions
 from exporters.quality.runners import Files, Runner
 from exporters.quality.tallies import ROWS
 from exporters.verification.cases import Batch, Case
-from zoo.core.graph_names import HIDDEN_STATES
-from zoo.tracing.task import HIDDEN
+from zoo.core.graph_names import HIDDEN, HIDDEN_STATES
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,11 @@ from exporters.runtime.cache import CACHES
 from exporters.runtime.graph import Floats, Ids, LoadedGraph, host_array
 from exporters.runtime.tokens import padded, token_inputs
 from specs.base.errors import UserError, option_name
-from specs.files.layer_outputs import OUTPUT_NAMES
-from zoo.core.graph_names import COORDINATES, COORDINATES_BESIDE_SLOTS, HIDDEN_STATES
+from zoo.core.graph_names import COORDINATES, COORDINATES_BESIDE_SLOTS, HIDDEN, HIDDEN_STATES
 from zoo.core.state_names import is_past
 from zoo.record.records import CacheRecord
 
-SCORES, HIDDEN = "logits", OUTPUT_NAMES["last_hidden_state"]
+SCORES = "logits"
 
 PART = 512
 """The tokens of a prompt that are read at a time, where caches hold windows alone."""

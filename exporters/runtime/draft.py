@@ -10,12 +10,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from exporters.runtime.decoding import HIDDEN, Decoding
+from exporters.runtime.decoding import Decoding
 from exporters.runtime.exported import Exported
 from exporters.runtime.generation import Generator
 from exporters.runtime.graph import Floats
 from exporters.runtime.text import find_text
 from specs.base.errors import UserError, option_name
+from zoo.core.graph_names import HIDDEN
 from zoo.generation.sampling import Shares, draw
 
 Chooses = Callable[[Floats, Sequence[int]], Shares]
@@ -53,13 +54,13 @@ def check_draft(target: Exported, draft: Exported) -> None:
             f"  value: {target.directory}, {option_name('logits')} last\n"
             f"  Export it again with {option_name('logits')} all."
         )
-    if reads_hidden_states(target):
+    if target.spec.reads_hidden_states:
         raise UserError(
             f"The target of a draft must read tokens alone.\n"
             f"  value: {target.directory}, embedding {target.spec.embedding_of(target.spec.last_stack).kind}\n"
             f"  Choose the model whose hidden states it reads."
         )
-    if reads_hidden_states(draft):
+    if draft.spec.reads_hidden_states:
         _check_hidden_states(target, draft)
     vocabularies = [_vocabulary(exported.directory) for exported in (target, draft)]
     if None not in vocabularies:
@@ -70,12 +71,6 @@ def check_draft(target: Exported, draft: Exported) -> None:
             f"  value: {target.directory} has {target.spec.vocab_size} tokens, {draft.directory} has {draft.spec.vocab_size}\n"
             "  Choose a draft of the same family, or put both tokenizers beside the exports if only padding differs."
         )
-
-
-def reads_hidden_states(exported: Exported) -> bool:
-    """Whether an export reads the hidden states of another model beside its tokens."""
-    spec = exported.spec
-    return spec.embedding_of(spec.last_stack).reads_hidden_states
 
 
 def _check_hidden_states(target: Exported, draft: Exported) -> None:

@@ -16,7 +16,6 @@ from exporters.runtime.draft import (
     NextTokenDrafter,
     Proposal,
     check_draft,
-    reads_hidden_states,
 )
 from exporters.runtime.exported import Exported
 from exporters.runtime.generation import Continuation, Ending, Generation, Generator
@@ -56,7 +55,7 @@ class SpeculativeGenerator:
     def __init__(self, target: Exported, draft: Exported, draft_tokens: int, threads: int = 0) -> None:
         check_draft(target, draft)
         self.target, self.draft = (Generator(exported, threads, in_turn=True) for exported in (target, draft))
-        self.draft_tokens, self.reads_hidden = draft_tokens, reads_hidden_states(draft)
+        self.draft_tokens, self.reads_hidden = draft_tokens, draft.spec.reads_hidden_states
         self.load_seconds = self.target.load_seconds + self.draft.load_seconds
         self.provider = self.target.provider
 

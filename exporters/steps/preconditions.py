@@ -47,7 +47,7 @@ def check_inputs(options: ExportOptions, inputs: QualityInputs | None) -> None:
     """Raise :class:`specs.base.errors.UserError` where GPTQ or a size budget is requested and no inputs are available."""
     if inputs is None or not inputs.unjudged:
         return
-    reads_hidden = inputs.spec.embedding_of(inputs.spec.last_stack).reads_hidden_states
+    reads_hidden = inputs.spec.reads_hidden_states
     for option, requested, instead in (
         (f"{option_name('rounding')} gptq", options.rounding == "gptq", f"{option_name('rounding')} nearest"),
         (option_name("budget"), options.budget is not None, f"leave {option_name('budget')} out"),

@@ -38,13 +38,14 @@ from zoo.core.graph_names import (
     COORDINATES_BESIDE_SLOTS,
     EMBEDDED,
     GRID,
+    HIDDEN,
     IMAGE_FEATURES,
     TOKENS_AHEAD,
     VISION_ENCODER,
 )
 from zoo.core.state_names import is_past, is_present, past_of, present_of
 from zoo.tracing.dual_encoder_tasks import READS
-from zoo.tracing.task import ENCODER_HIDDEN, HIDDEN, IMAGES, Task
+from zoo.tracing.task import ENCODER_HIDDEN, IMAGES, Task
 
 JUNK = 3.0
 """The value of unwritten cache slots; it must not affect any result."""

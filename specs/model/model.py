@@ -136,6 +136,11 @@ class Model(Tabular, Spec):
         """Whether the model has a decoder."""
         return self.decoder is not None
 
+    @property
+    def reads_hidden_states(self) -> bool:
+        """Whether the decoder reads the hidden states of another model beside its tokens."""
+        return self.embedding_of(self.last_stack).reads_hidden_states
+
     def is_causal(self, name: StackName) -> bool:
         """Whether the tokens of a stack see only themselves and preceding tokens."""
         stack = self.stack_named(name)

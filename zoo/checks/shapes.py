@@ -156,7 +156,7 @@ class _Inputs:
     def beside(self, length: int) -> dict[str, Tensor]:
         """The hidden states beside tokens, if a decoder reads them."""
         spec = self._spec
-        if not spec.embedding_of(spec.last_stack).reads_hidden_states:
+        if not spec.reads_hidden_states:
             return {}
         return {HIDDEN_STATES: torch.empty(self.size["B"], length, spec.d_model, device="meta")}
 

@@ -331,7 +331,7 @@ def _reading(
 
 def beside(spec: Model, ids: Tensor) -> dict[str, Tensor]:
     """The hidden states beside some tokens, B T D, if a decoder reads them: each a function of its token, in float64."""
-    if not spec.embedding_of(spec.last_stack).reads_hidden_states:
+    if not spec.reads_hidden_states:
         return {}
     columns = torch.arange(1, spec.d_model + 1, dtype=torch.float64, device=ids.device)
     return {HIDDEN_STATES: torch.sin((ids[..., None] + 1) * columns)}

@@ -20,6 +20,9 @@ COORDINATES = "position_ids"
 COORDINATES_BESIDE_SLOTS = "axis_position_ids"
 """The input of these coordinates in a decoder whose position_ids are slots of a static cache."""
 
+HIDDEN = "last_hidden_state"
+"""The last hidden states of a stack: an output."""
+
 HIDDEN_STATES = "hidden_states"
 """The hidden states of another model, which a decoder reads beside its tokens: an input."""
 

@@ -62,7 +62,7 @@ def weights_missing(spec: Model) -> UserError:
 
 def check_reads_alone(spec: Model) -> None:
     """Raise :class:`specs.base.errors.UserError` for a decoder that reads the hidden states of another model."""
-    if spec.embedding_of(spec.last_stack).reads_hidden_states:
+    if spec.reads_hidden_states:
         raise UserError(
             f"{spec.name} reads the hidden states of another model, and does not run alone\n"
             f"  value: embedding {spec.embedding_of(spec.last_stack).kind}\n"

@@ -44,7 +44,7 @@ def chosen_outputs(spec: Model, values: Sequence[str]) -> tuple[LayerOutput, ...
 
     Raises :class:`specs.base.errors.UserError` for a stack or layer that the model does not have.
     """
-    reads = spec.embedding_of(spec.last_stack).reads_hidden_states
+    reads = spec.reads_hidden_states
     own = ("last_hidden_state",) if reads else ()
     return tuple(dict.fromkeys(output for value in (*own, *values) for output in _outputs(spec, value)))
 

@@ -15,6 +15,7 @@ import torch
 from specs.model.model import Model
 from zoo import functional
 from zoo.components.mixer import State
+from zoo.core.graph_names import HIDDEN
 from zoo.core.state_names import MOMENTS
 from zoo.tracing.symbols import Placeholder
 from zoo.tracing.task import (
@@ -22,7 +23,6 @@ from zoo.tracing.task import (
     ENCODER,
     ENCODER_HIDDEN,
     ENCODER_LENGTH,
-    HIDDEN,
     StateNames,
     Task,
     constant_names,

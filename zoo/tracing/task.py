@@ -27,8 +27,8 @@ ENCODER_LENGTH = "encoder_sequence_length"
 """The number of vectors that a decoder attends to."""
 ENCODER = "encoder_model"
 """The name of the encoder's graph in an encoder-decoder."""
-HIDDEN, ENCODER_HIDDEN = "last_hidden_state", "encoder_hidden_states"
-"""The encoder's output, and its name as an input of the decoder."""
+ENCODER_HIDDEN = "encoder_hidden_states"
+"""The name of the encoder's output as an input of the decoder."""
 
 
 class WindowCache(NamedTuple):

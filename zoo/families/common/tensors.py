@@ -207,7 +207,7 @@ class Tensors:
 
     def of(self, spec: Model) -> Tensors:
         """Return the table for a spec: of the model, of its decoder alone, or of the module beside it, which reads hidden states."""
-        if spec.embedding_of(spec.last_stack).reads_hidden_states:
+        if spec.reads_hidden_states:
             return self.next_token or self
         return self.text if self.text is not None and spec.architecture == "decoder" else self
 
