@@ -14,6 +14,7 @@ import torch
 import transformers as hf
 
 from tests.test_plugin import installed, zoo_with
+from tests.thinned import one_in
 
 PLUGIN = Path(__file__).parents[1] / "examples" / "family"
 CONFIG = dict(
@@ -91,6 +92,7 @@ def family_plugin(place: Path, name: str, text: str, model_type: str = "persimmo
     return site
 
 
+@one_in(3)
 @pytest.mark.parametrize(
     ("text", "fault"),
     [

@@ -86,6 +86,7 @@ def test_connectors_of_images_are_cut() -> None:
         assert (cuts[f"{connector}.up"].kind, cuts[f"{connector}.down"].kind) == ("columns", "rows")
 
 
+@pytest.mark.slow
 def test_plans_for_transformers_hold_in_all_layers() -> None:
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 

@@ -14,6 +14,7 @@ from specs.base.errors import UserError
 from specs.files.device import load_device
 from specs.language.load import load
 from tests.parallel.models import MODELS
+from tests.thinned import one_in
 from zoo.parallel.on_paper import ModelOnPaper, Work
 from zoo.parallel.smallest_mesh import mesh_degrees, smallest, splits
 
@@ -58,6 +59,7 @@ def test_stages_wait_for_each_other() -> None:
     assert sum(mesh.model.stages(1, 4)) == sum(each.numel() for each in mesh.model.built.parameters())
 
 
+@one_in(2)
 @pytest.mark.parametrize("work", ["train", "serve"])
 def test_the_smallest_mesh_has_room_and_half_of_it_has_not(work: Work) -> None:
     model, device = ModelOnPaper(zoo.load("llama-3-70b"), "bf16"), load_device("h100")

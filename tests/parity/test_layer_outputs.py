@@ -85,6 +85,7 @@ def assert_alike(ours: Mapping[str, Tensor], name: str, theirs: Any, mask: Tenso
         torch.testing.assert_close(own[real], expected[real], atol=1e-5, rtol=1e-5)
 
 
+@one_in(2)
 @pytest.mark.parametrize("target", ["portable", "cpu"])
 @pytest.mark.parametrize(
     ("model_class", "config"),
@@ -105,6 +106,7 @@ def test_tokens(model_class: Any, config: Any, target: str, tmp_path: Path) -> N
     assert_alike(ours, "attentions", theirs.attentions, MASK)
 
 
+@one_in(2)
 @pytest.mark.parametrize(
     ("model_class", "config"),
     [(ViTModel, ViTConfig(**VISION)), (CLIPVisionModel, CLIPVisionConfig(**VISION))],
@@ -162,6 +164,7 @@ def test_the_vectors_of_tokens_without_the_head(classifier: Any, tmp_path: Path)
     torch.testing.assert_close(ours["last_hidden_state"][real], theirs[real], atol=1e-5, rtol=1e-5)
 
 
+@one_in(2)
 @pytest.mark.parametrize("target", ["portable", "cpu"])
 def test_an_encoder_decoder(target: str, tmp_path: Path) -> None:
     config = T5Config(
@@ -205,7 +208,7 @@ APART = {
 """The models that are not compared."""
 
 
-@one_in(12)
+@one_in(24)
 @pytest.mark.parametrize("model_type", [name for name in CONFIGS if name not in APART])
 def test_every_family(model_type: str, tmp_path: Path) -> None:
     reference = reference_of(CONFIGS[model_type], tmp_path)

@@ -26,6 +26,7 @@ from exporters.steps.options import ExportOptions
 from exporters.verification.result import VerificationError
 from specs.base.errors import UserError
 from tests.parity.reference import assert_close, build, load
+from tests.thinned import one_in
 from zoo import adapt
 from zoo.configs.importing import import_spec
 from zoo.weights.lora import LoraAdapter
@@ -95,6 +96,7 @@ SETTINGS: list[tuple[str, dict[str, Any]]] = [
 ]  # fmt: skip
 
 
+@one_in(3)
 @pytest.mark.parametrize(("name", "settings"), SETTINGS)
 def test_merged_weights_are_those_of_peft(
     base: Callable[[str], Path], tmp_path: Path, name: str, settings: dict[str, Any]
@@ -118,6 +120,7 @@ SWITCHED: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 ]
 
 
+@one_in(4)
 @pytest.mark.parametrize(("name", "settings", "options"), SWITCHED)
 def test_switched_adapters_compute_what_peft_computes(
     base: Callable[[str], Path],
@@ -152,6 +155,7 @@ def test_switched_adapters_compute_what_peft_computes(
             assert_close(torch.from_numpy(scores), models[place](input_ids=IDS).logits)
 
 
+@pytest.mark.slow
 def test_an_export_says_how_far_each_adapter_is(base: Callable[[str], Path], tmp_path: Path) -> None:
     directory = base("llama")
     tuned(directory, tmp_path / "sql", "llama", r=2, target_modules=["q_proj", "v_proj"])
@@ -191,6 +195,7 @@ def test_an_export_says_how_far_each_adapter_is(base: Callable[[str], Path], tmp
     )
 
 
+@pytest.mark.slow
 def test_an_adapter_whose_rounding_loses_too_much_fails_the_export(tmp_path: Path) -> None:
     """It makes the scores some twenty times as large, and so the effect of rounding."""
     model, config, settings = BASES["llama"]

@@ -115,6 +115,7 @@ def test_a_head_that_peft_stores_unchanged_can_be_switched(
     assert 0 < (written.build.adapters["a"].largest or 0) < 1e-3
 
 
+@pytest.mark.slow
 def test_the_card_switches_an_adapter_of_several_graphs(base: Callable[[str], Path], tmp_path: Path) -> None:
     """Its own words are run: ONNX Runtime refuses an active adapter with matrices of other graphs."""
     directory = base("t5")

@@ -19,6 +19,7 @@ from exporters.steps.options import ExportOptions
 from specs.base.errors import UserError
 from tests.parity.reference import assert_close, load, redraw
 from tests.parity.test_sentence_families import SHAPE, tokenizer
+from tests.thinned import one_in
 from zoo.checkpoints.converting import convert
 from zoo.configs.importing import import_spec
 
@@ -77,6 +78,7 @@ def test_the_scores_of_padded_pairs(family: str, tokens: tuple[int, int | None],
     assert_close(theirs(tmp_path / "back")[0], expected)
 
 
+@one_in(2)
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [

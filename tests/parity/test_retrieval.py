@@ -30,6 +30,7 @@ from specs.base.errors import UserError
 from specs.language.load import load as load_spec
 from tests.parity.minilm import SENTENCES, minilm_directory
 from tests.parity.reference import assert_close, load, redraw
+from tests.thinned import one_in
 from zoo.checkpoints.converting import convert
 from zoo.configs.importing import import_spec
 
@@ -107,6 +108,7 @@ def converted(directory: Path, place: Path) -> Path:
 # ------------------------------------------------------------------------------------------------------------ SPLADE
 
 
+@one_in(3)
 @pytest.mark.parametrize(
     ("family", "pooling", "function", "head"),
     [
@@ -199,6 +201,7 @@ def normalize() -> Normalize:
     return Normalize(module_input_name="token_embeddings")
 
 
+@one_in(3)
 @pytest.mark.parametrize(
     ("modules", "head"),
     [
@@ -239,6 +242,7 @@ def test_a_directory_of_pylate_is_normalized(saved: Late) -> None:
     assert_close(lengths, torch.ones_like(lengths))
 
 
+@pytest.mark.slow
 def test_a_checkpoint_of_stanford_is_read(saved: Late, tmp_path: Path) -> None:
     """Its only layer lies beside the body's weights, under the prefix of a class of its own."""
     directory = saved(dense(12, 5, bias=False, activation_function=None), MultiVectorMask(), normalize())
@@ -308,6 +312,7 @@ def expected_of(directory: Path) -> dict[str, Tensor]:
     }
 
 
+@pytest.mark.slow
 def test_three_heads_of_one_body(three_heads: Path, tmp_path: Path) -> None:
     assert list(import_spec(three_heads).head.model_dump()["heads"]) == ["dense", "sparse", "multi_vector"]
     expected = expected_of(three_heads)
@@ -346,6 +351,7 @@ def test_the_class_that_loads_a_written_directory_is_named(saved: Late, tmp_path
 # --------------------------------------------------------------------------------------------------------- zoo run
 
 
+@pytest.mark.slow
 def test_the_heaviest_terms_are_printed(tmp_path: Path) -> None:
     modules = [Transformer(str(body(tmp_path / "body")), transformer_task="fill-mask"), SpladePooling()]
     SparseEncoder(modules=modules, device="cpu").save(str(tmp_path / "saved"))
@@ -391,6 +397,7 @@ def three_exported(three_heads: Path, tmp_path: Path) -> Path:
     return tmp_path / "x"
 
 
+@pytest.mark.slow
 def test_texts_are_ranked_by_each_head_and_all(three_heads: Path, three_exported: Path) -> None:
     texts = [argument for text in SENTENCES for argument in ("--text", text)]
     queries = [argument for text in SENTENCES for argument in ("--query", text)]
@@ -428,6 +435,7 @@ def test_a_text_of_one_token_has_no_vector(three_exported: Path) -> None:
     assert scores[1] != 0
 
 
+@one_in(3)
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -22,6 +22,7 @@ from specs.base.errors import UserError
 from tests.parity.minilm import SENTENCES
 from tests.parity.reference import assert_close, redraw
 from tests.parity.test_retrieval import body, invoke
+from tests.thinned import one_in
 from zoo.checkpoints.converting import convert
 from zoo.configs.importing import import_spec
 
@@ -70,6 +71,7 @@ def encoded(model: Any) -> tuple[Tensor, Tensor, Tensor]:
     return queries, documents, scores
 
 
+@one_in(3)
 @pytest.mark.parametrize(
     ("make", "head"), [(sparse, "sparse"), (after_pooling, "several"), (shared_body, "several")]
 )
@@ -129,6 +131,7 @@ def test_a_body_in_a_directory_of_its_own_needs_no_router(tmp_path: Path) -> Non
     assert_close(torch.tensor(told["vectors"]), torch.from_numpy(expected))
 
 
+@one_in(3)
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -170,6 +173,7 @@ def test_two_bodies_are_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "x").exists()
 
 
+@one_in(2)
 @pytest.mark.parametrize("command", ["export", "convert"])
 def test_static_weights_in_another_format_are_refused(command: str, tmp_path: Path) -> None:
     sparse(tmp_path / "body").save(str(tmp_path / "saved"))

@@ -22,6 +22,7 @@ from exporters.steps.options import ExportOptions
 from specs.base.errors import UserError
 from tests.parity.minilm import SENTENCES, minilm_directory
 from tests.parity.reference import redraw
+from tests.thinned import one_in
 from zoo.configs.importing import import_spec
 
 TEXTS = [*SENTENCES[:2], "A Guitar " * 30]
@@ -41,6 +42,7 @@ def sentence_encoder(directory: Path) -> SentenceTransformer:
     return SentenceTransformer(modules=modules, device="cpu").eval()
 
 
+@one_in(2)
 @pytest.mark.parametrize("module_files", [False, True], ids=["limit of the tokenizer", "limit of the module"])
 def test_an_export_is_used_as_the_checkpoint_says(tmp_path: Path, module_files: bool) -> None:
     """Texts are cut, and read after the default prompt in lower case, and vectors are cut, as sentence-transformers does."""

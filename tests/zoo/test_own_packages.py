@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.thinned import one_in
 from zoo.own_packages import ROOT, command_of
 
 NAMES = ("cli", "exporters", "specs")
@@ -34,6 +35,7 @@ def _python(project: Path, *arguments: str, **variables: str) -> subprocess.Comp
     )  # fmt: skip
 
 
+@one_in(3)
 @pytest.mark.parametrize("started", [["-m", "zoo"], ["-mzoo"], ["-Bm", "zoo"]], ids=" ".join)
 def test_the_program_runs_no_code_of_the_project(hostile: Path, started: list[str]) -> None:
     done = _python(hostile, *started, "validate", "tiny-gpt")
@@ -53,6 +55,7 @@ def test_the_script_runs_no_code_of_the_project(hostile: Path, tmp_path: Path) -
     assert "of the project" not in done.stdout
 
 
+@one_in(2)
 @pytest.mark.parametrize("name", ["specs", "exporters"])
 def test_an_import_names_what_is_in_the_way(hostile: Path, name: str) -> None:
     for other in {*NAMES} - {name}:

@@ -310,6 +310,7 @@ def test_text_about_an_image(place: Path) -> None:
     assert "decoder layer 1, mean of 2 heads" in result.stdout
 
 
+@pytest.mark.slow
 def test_words_of_an_image(tmp_path: Path, place: Path) -> None:
     """Attention of generated tokens to patches: one grid for each token."""
     (tmp_path / "trocr.yaml").write_text(dump(resolved(trocr())))

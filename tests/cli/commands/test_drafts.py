@@ -77,6 +77,7 @@ def test_json_has_the_counts(place: Path) -> None:
     assert first["sequences"] == second["sequences"] != sequences
 
 
+@pytest.mark.slow
 def test_tokens_that_rounding_changes_are_reported(place: Path) -> None:
     """8-bit inputs of a call share one scale, so several tokens at once are rounded differently than one by one."""
     prompts = [part for token in range(20) for part in ("--ids", f"{token},7")]

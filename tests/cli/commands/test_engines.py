@@ -129,6 +129,7 @@ def test_a_provider_is_exclusive(tmp_path: Path, other: list[str]) -> None:
     assert f"--provider and {other[0]} are mutually exclusive" in shown.output
 
 
+@pytest.mark.slow
 def test_one_engine_that_fails_fails_the_verification(
     spec: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -80,6 +80,7 @@ def refused(*arguments: Any) -> str:
 # -------------------------------------------------------------------------------------------------- generating
 
 
+@pytest.mark.slow
 def test_settings_of_the_checkpoint_are_applied_or_named(built, tmp_path):
     """Greedy decoding applies the penalty; beams are named, and so is sampling, which an option asks for."""
     place = shutil.copytree(built / "tiny-gpt", tmp_path / "export")
@@ -340,6 +341,7 @@ def test_labels_have_the_names_of_the_checkpoint(built: Path, tmp_path: Path) ->
     assert "animal 0" in invoke("run", copy, "--image", tmp_path).stdout
 
 
+@pytest.mark.slow
 def test_words_about_an_image(tmp_path: Path) -> None:
     Image.new("RGB", (20, 30), "red").save(tmp_path / "red.png")
     small = [
@@ -361,6 +363,7 @@ def test_words_about_an_image(tmp_path: Path) -> None:
     assert len(sequence["ids"]) == 4
 
 
+@pytest.mark.slow
 def test_a_text_about_an_image(built: Path, tmp_path: Path) -> None:
     Image.new("RGB", (9, 9), "red").save(tmp_path / "red.png")
     (tmp_path / "llava.yaml").write_text(dump(resolved(llava(vocab_size=300))))

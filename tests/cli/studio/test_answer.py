@@ -19,6 +19,7 @@ from specs.language.load import load
 from specs.language.preset_files import preset_names
 from tests.cli.studio.conftest import Page, text_of
 from tests.exporters.reduced_presets import structures
+from tests.thinned import one_in
 from zoo.drawing import draw_svg
 from zoo.reports.parameters import parameter_report
 from zoo.reports.report import report
@@ -97,6 +98,7 @@ MODELS = list({re.match(r"[a-z]+[\d.]*", name)[0]: name for name in reversed(str
 """A preset of every sixth published model: those of different structures, by the word that their names begin with."""
 
 
+@one_in(3)
 @pytest.mark.parametrize("name", MODELS)
 def test_figures_equal_those_of_reports(answers: Answers, name: str) -> None:
     check_equal(answer(answers, text_of(name), name), *reported(name), name)

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from cli.app import app
 from tests.cli.studio.conftest import Page, text_of
+from tests.thinned import one_in
 
 EDITS: dict[str, tuple[str, list[tuple[str, str]]]] = {
     "rope": ("gpt2", [("kind: learned", "kind: rope")]),
@@ -46,6 +47,7 @@ def copied(page: Page, text: str, **opened: str) -> Any:
     return answer.json()
 
 
+@one_in(3)
 @pytest.mark.parametrize("edit", EDITS)
 def test_an_edited_preset_is_copied_as_assignments_with_the_same_count(page: Page, edit: str) -> None:
     preset, changes = EDITS[edit]

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from cli.app import app
 from cli.studio.training_work import LARGEST, _finite
 from tests.cli.studio.conftest import Page, text_of
+from tests.thinned import one_in
 
 
 def command(*arguments: str) -> Any:
@@ -35,6 +36,7 @@ def small_gpt2() -> str:
     return text
 
 
+@one_in(3)
 @pytest.mark.parametrize(("name", "count"), [("gpt2", 4), ("tiny-gpt", 6), ("mixtral-8x7b", 16)])
 def test_every_split_of_a_mesh_is_that_of_the_report(page: Page, name: str, count: int) -> None:
     answer = page.post("mesh", text=text_of(name), device="a100", devices=count, batch=2, precision="bf16")

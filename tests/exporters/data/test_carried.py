@@ -183,7 +183,7 @@ def half_of_the_lift(patch: pytest.MonkeyPatch) -> None:
     operation(patch, op)
 
 
-@one_in(4)
+@one_in(8)
 @pytest.mark.parametrize("target", ["cpu", "portable"])
 @pytest.mark.parametrize(
     "sabotage", [a_minimum_in_the_last_bit, minima_of_the_next_row, minima_subtracted, half_of_the_lift]

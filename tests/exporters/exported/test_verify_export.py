@@ -42,7 +42,7 @@ EXPORTS: dict[str, tuple[Model, dict[str, Any]]] = {
 }
 
 
-@one_in(3)
+@one_in(6)
 @pytest.mark.parametrize("name", EXPORTS)
 def test_an_unchanged_export_verifies_again(name: str, tmp_path: Path) -> None:
     spec, options = EXPORTS[name]

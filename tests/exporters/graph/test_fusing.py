@@ -72,7 +72,9 @@ def fused(result: Export) -> dict[str, int]:
         ("falcon-rw-1b", 8),  # ALiBi by the places of keys
         ("gpt-neo-125m", 4),  # unscaled scores
         ("gpt-j-6b", 8),  # interleaved, partial rotation
-        ("phi-3.5-mini", 2),  # angles that depend on the length of the input
+        pytest.param(
+            "phi-3.5-mini", 2, marks=pytest.mark.slow
+        ),  # angles that depend on the length of the input
         ("olmo2-1b", 4),  # norms behind the branches
         ("mixtral-8x7b", 8),
     ],
@@ -133,7 +135,7 @@ def test_rotations_inside_the_operation_are_run_in_all_cases(
         written(spec, tmp_path)
 
 
-@one_in(2)
+@one_in(4)
 @pytest.mark.parametrize(
     ("router", "precision", "from_logits"),
     [
@@ -159,6 +161,7 @@ def test_logits_choose_and_weight_experts_where_their_softmax_does(
     assert (otherwise not in operations) == from_logits
 
 
+@one_in(2)
 @pytest.mark.parametrize("multipliers", ["{}", "{input: 0.5, output: 1.5}"])
 def test_queries_keys_and_values_are_one_product(multipliers: str, tmp_path: Path) -> None:
     written(small("gpt2", 8, f"decoder.block.attention.multipliers={multipliers}"), tmp_path)
@@ -206,7 +209,7 @@ def test_operations_without_a_cuda_kernel_stay_unfused(tmp_path: Path) -> None:
 WIDE_HEADS = {**BLOCK, "attention": {"kind": "multi_head", "heads": 2, "head_dim": 8}}
 
 
-@one_in(3)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("spec", "options", "reason"),
     [
@@ -244,6 +247,7 @@ def test_a_residual_and_its_norm_are_one_operation(spec: Model, count: int, tmp_
     assert sum(counts[name] for name in counts if name.startswith("Skip")) == count
 
 
+@one_in(2)
 @pytest.mark.parametrize(
     ("spec", "operation"), [(small("bert-base", 8), "BiasGelu"), (small("gpt2", 8), "FastGelu")]
 )
@@ -271,6 +275,7 @@ def test_attention_with_a_growing_cache_and_that_to_an_encoder_are_one_operation
     assert result.manifest.cache == CacheRecord(kind="growing", padding="either")
 
 
+@pytest.mark.slow
 def test_only_the_last_tokens_scores_are_computed(tmp_path: Path) -> None:
     spec = gpt2()
     result = written(spec, tmp_path, logits="last", weights="random")
@@ -287,6 +292,7 @@ def test_only_the_last_tokens_scores_are_computed(tmp_path: Path) -> None:
     np.testing.assert_allclose(last[:, 0], full[[0, 1], [3, 1]], atol=1e-5)
 
 
+@pytest.mark.slow
 def test_the_last_token_of_a_row_that_attends_to_nothing_in_half_means_nothing(tmp_path: Path) -> None:
     result = written(t5(), tmp_path, precision="fp16", logits="last")
     assert result.verification is not None

@@ -63,7 +63,7 @@ def operations(directory: Path, name: str = "model.onnx") -> list[str]:
     return [node.op_type for node in graph.graph.node]
 
 
-@one_in(5)
+@one_in(10)
 @pytest.mark.parametrize("options", PRECISE, ids=["-".join(map(str, o.values())) for o in PRECISE])
 @pytest.mark.parametrize("target", ["portable", "cpu"])
 @pytest.mark.parametrize("make", [bert, gpt2, pytest.param(t5, marks=pytest.mark.slow)])
@@ -126,6 +126,7 @@ def test_a_tied_table_is_stored_once_and_read_by_both(tmp_path: Path) -> None:
         assert table < result.files["model.onnx.data"] < 1.6 * table
 
 
+@pytest.mark.slow
 def test_a_graph_for_processors_has_the_fast_operations(tmp_path: Path) -> None:
     written(wide(gpt2), tmp_path / "x", target="cpu", precision="int8")
     ops = operations(tmp_path / "x")
@@ -170,7 +171,8 @@ def blown_up(spec: Model, path: Path) -> Path:
 GATED = {"kind": "gated", "hidden": 96, "activation": "gelu_tanh", "bias": False}
 
 
-@pytest.mark.parametrize("gated", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.slow
+@pytest.mark.parametrize("gated", [False, True])
 def test_a_t5_that_overflows_float16_does_not(gated: bool, tmp_path: Path, monkeypatch: Patch) -> None:
     spec = wide(t5)
     if gated:

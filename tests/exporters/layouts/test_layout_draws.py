@@ -18,6 +18,7 @@ from specs.model.model import Model
 from tests.exporters.reduced_presets import structure, structures
 from tests.exporters.whole.test_draws import exported_or_refused
 from tests.strategies import Data
+from tests.thinned import one_in
 from tests.whole_specs import specs_of_seed
 from tests.zoo.models.other_kinds import with_another_kind
 
@@ -45,6 +46,7 @@ def drawn(number: int) -> tuple[Model, Data]:
     return draw.choice([model for *_, model in with_another_kind(preset)]), chosen
 
 
+@one_in(2)
 @pytest.mark.parametrize(
     "number", [pytest.param(n, marks=() if n in QUICK else pytest.mark.slow) for n in range(DRAWS)]
 )

@@ -159,6 +159,7 @@ def test_a_decoder_has_one_graph_in_every_layout(tmp_path: Path) -> None:
     assert all(graph == graphs[0] for graph in graphs)
 
 
+@pytest.mark.slow
 def test_optimum_has_a_graph_for_the_first_step_and_one_for_the_others(tmp_path: Path) -> None:
     directory = deployed(t5(), tmp_path / "x", "optimum")
     assert files(directory) == {*SPLIT, "model.onnx_data", "config.json"}
@@ -177,6 +178,7 @@ def test_optimum_has_a_graph_for_the_first_step_and_one_for_the_others(tmp_path:
     assert projections == [False, True, False]  # once per sequence
 
 
+@pytest.mark.slow
 def test_optimum_has_one_graph_of_two_encoders(tmp_path: Path) -> None:
     directory = deployed(structure("clip-vit-b32"), tmp_path / "x", "optimum")
     assert files(directory) == {"model.onnx", "model.onnx_data", "config.json"}
@@ -210,6 +212,7 @@ def test_transformers_js_has_one_decoder_and_one_file_of_weights_under_two_names
     assert shapes["past_key_values.0.encoder.key"][2] == "past_encoder_sequence_length"
 
 
+@one_in(2)
 @pytest.mark.parametrize("target", ["portable", "cpu"])
 def test_transformers_js_caches_nothing_of_the_images_of_gpt2(target: str, tmp_path: Path) -> None:
     spec = load(
@@ -240,6 +243,7 @@ def test_verification_runs_the_further_steps_of_a_merged_decoder(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("graph", ["first_decoder_task", "next_decoder_task"])
 def test_verification_runs_each_of_the_graphs_of_optimum(
     graph: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -260,7 +264,7 @@ def test_verification_runs_each_of_the_graphs_of_optimum(
         export(t5(), tmp_path / "x", ExportOptions(layout="optimum"))
 
 
-@one_in(3)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("precision", "suffix", "dtype"),
     [("fp16", "_fp16", "fp16"), ("int8", "_quantized", "q8"), ("int4", "_q4", "q4")],
@@ -274,7 +278,7 @@ def test_transformers_js_finds_precisions_by_file_name(
     assert read(directory / "config.json")["transformers.js_config"]["dtype"] == dtype
 
 
-@one_in(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", ["fp16", "int8", "int4"])
 def test_optimum_takes_the_same_names_for_every_precision(precision: str, tmp_path: Path) -> None:
     directory = deployed(wide_t5(), tmp_path / "x", "optimum", precision=precision)
@@ -386,6 +390,7 @@ def test_genai_runs_where_the_target_says(tmp_path: Path) -> None:
     assert decoder["session_options"]["provider_options"] == [{"cuda": {}}]
 
 
+@pytest.mark.slow
 def test_the_tokens_of_a_checkpoint_come_along(checkpoint: Path, tmp_path: Path) -> None:
     spec = import_checkpoint(checkpoint)
     for layout in ("onnx", "optimum", "transformers-js", "genai"):
@@ -413,6 +418,7 @@ LLAMA_3, CHATML, GEMMA = (
 )
 
 
+@one_in(4)
 @pytest.mark.parametrize(
     ("template", "end", "stated", "ends"),
     [

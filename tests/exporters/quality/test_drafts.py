@@ -40,6 +40,7 @@ def test_even_acceptance_gives_the_tokens_of_the_paper() -> None:
     assert tokens_per_call([torch.ones(3)], 8) == 4  # a text that is shorter than the proposals
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 def test_the_prediction_on_generated_texts_is_what_generation_measures(
     tmp_path: Path, temperature: float

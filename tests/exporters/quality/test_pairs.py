@@ -61,6 +61,7 @@ def text() -> TextTokenizer:
     return TextTokenizer(checkpoints.tokenizer(), Path("tokenizer.json"))
 
 
+@pytest.mark.slow
 def test_a_dual_encoder_is_judged_by_its_vectors(clip: Path, photographs: Path, tmp_path: Path) -> None:
     found = exported(clip, tmp_path / "a", precision="int8", calibrate=photographs).quality
     assert found is not None
@@ -81,6 +82,7 @@ def test_past_the_budget_the_costly_layers_of_both_encoders_are_named(
     assert {each.part for each in caught.value.quality.layers} >= {"text.blocks.0", "image.blocks.1"}
 
 
+@pytest.mark.slow
 def test_a_vision_language_model_is_judged_on_text_after_images(
     seeing: Path, photographs: Path, tmp_path: Path
 ) -> None:
@@ -91,7 +93,7 @@ def test_a_vision_language_model_is_judged_on_text_after_images(
     assert 0 < found.figures["kl"] < LIMITS["int8"].max_kl
 
 
-@one_in(4)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
@@ -160,6 +162,7 @@ def test_matches_agree_where_the_nearest_of_the_other_kind_is_the_same() -> None
     assert match_agreement((texts, images), (texts, swapped)) == pytest.approx(1 / 3)
 
 
+@pytest.mark.slow
 def test_without_images_there_is_nothing_to_judge_on(seeing: Path, tmp_path: Path) -> None:
     found = exported(seeing, tmp_path / "a", precision="int8")
     assert found.quality is None

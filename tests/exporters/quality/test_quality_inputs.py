@@ -32,6 +32,7 @@ def exported(origin: Path, directory: Path, **options: Any) -> Export:
     return export(model_source(str(origin)).spec, directory, ExportOptions(weights=str(origin), **options))
 
 
+@pytest.mark.slow
 def test_measurements_are_recorded(llama: Path, tmp_path: Path) -> None:
     found = exported(llama, tmp_path / "out", precision="int8")
     assert found.quality is not None
@@ -131,6 +132,7 @@ def test_encoder_decoders(tmp_path: Path) -> None:
     assert found.quality.figures.keys() == {"kl", "top_token", "token_error_rate"}
 
 
+@pytest.mark.slow
 def test_images_are_judged_where_there_are_some(tmp_path: Path) -> None:
     origin = checkpoints.vit(tmp_path / "origin")
     without = exported(origin, tmp_path / "a", precision="fp16")

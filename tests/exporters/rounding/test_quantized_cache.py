@@ -141,6 +141,7 @@ def test_a_cache_whose_codes_are_mostly_ties_does_not_pass() -> None:
     assert not CodeTies(1000, 11).passed
 
 
+@one_in(2)
 @pytest.mark.parametrize("precision", ["int8", "int4"])
 def test_a_decoder_with_a_quantized_cache(tmp_path: Path, precision: Literal["int8", "int4"]) -> None:
     found = verified(grouped(), tmp_path / "out", cache_precision=precision)
@@ -226,7 +227,7 @@ def another_bit_width(patch: Patch) -> None:
     operation(patch, op)
 
 
-@one_in(2)
+@one_in(4)
 @pytest.mark.parametrize(
     "sabotage", [scales_too_large, scales_of_the_next_head, scales_swapped, another_bit_width]
 )
@@ -279,6 +280,7 @@ def test_the_budget_of_a_cache_comes_on_top() -> None:
     assert budget_of({"kl": 0.0}, "fp32", None, None, "int4").limit == CACHE_LIMITS["int4"].max_kl
 
 
+@pytest.mark.slow
 def test_a_quantized_cache_of_real_weights_is_calibrated_and_judged(tmp_path: Path) -> None:
     origin = checkpoints.llama(tmp_path / "checkpoint")
     spec = model_source(str(origin)).spec

@@ -54,7 +54,8 @@ def exported(origin: Path, directory: Path, **options: Any) -> Export:
     )
 
 
-@pytest.mark.parametrize("target", ["cpu", pytest.param("portable", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("target", ["cpu", "portable"])
 def test_static_scales_are_the_default_and_integer_products(
     origin: Path, target: str, tmp_path: Path
 ) -> None:
@@ -80,6 +81,7 @@ def test_static_scales_are_the_default_and_integer_products(
     assert nodes.count("MatMulIntegerToFloat") == 2 * products
 
 
+@pytest.mark.slow
 def test_weights_read_back_equal_the_multiplied_ones(origin: Path, tmp_path: Path) -> None:
     exported(origin, tmp_path / "x", target="cpu", verify=False, activations="static")
     original = dict(weight_tensors(model_source(str(origin)).model()[0]))
@@ -154,7 +156,7 @@ def wrong_rest_scale(patch: Patch) -> None:
     operation(patch, op)
 
 
-@one_in(2)
+@one_in(4)
 @pytest.mark.parametrize("target", ["cpu", pytest.param("portable", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "sabotage",
@@ -175,6 +177,7 @@ def test_sabotage_of_static_scales_is_caught(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_a_kernel_that_adds_errors_to_static_products_is_caught(
     origin: Path, tmp_path: Path, monkeypatch: Patch
 ) -> None:

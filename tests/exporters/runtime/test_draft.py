@@ -15,6 +15,7 @@ from specs.base.errors import UserError
 from specs.model.model import Model
 from tests.exporters.models import written
 from tests.exporters.runtime.test_speculative import spec, tokens
+from tests.thinned import one_in
 from tests.zoo.tiny import bert, gpt2, t5
 
 
@@ -24,6 +25,7 @@ def refused(target: Exported, draft: Exported) -> str:
     return str(error.value)
 
 
+@one_in(3)
 @pytest.mark.parametrize("size", [20, 24, 18])
 def test_tables_padded_differently_share_a_tokenizer(tmp_path: Path, size: int) -> None:
     """As those of Qwen2.5 in several sizes."""

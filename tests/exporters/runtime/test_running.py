@@ -92,7 +92,7 @@ def greedy(model: Any, prompt: list[int], count: int) -> list[int]:
     return ids[len(prompt) :]
 
 
-@one_in(7)
+@one_in(14)
 @pytest.mark.parametrize("logits", ["all", "last"])
 @pytest.mark.parametrize("target", ["portable", "cpu", "tensorrt"])
 @pytest.mark.parametrize("name", DECODERS)
@@ -111,6 +111,7 @@ def test_a_decoder_generates_the_tokens_of_full_pytorch_passes(
     assert found.first > 0
 
 
+@one_in(4)
 @pytest.mark.parametrize("target", ["portable", "cpu", "tensorrt"])
 def test_an_encoder_decoder_generates_the_tokens_of_full_pytorch_passes(tmp_path: Path, target: str) -> None:
     spec = t5(
@@ -259,6 +260,7 @@ def test_the_end_of_the_context_ends_all(tmp_path: Path) -> None:
     assert (len(found.ids), found.ending) == (3, "end of context")
 
 
+@one_in(3)
 @pytest.mark.parametrize("target", ["portable", "cpu", "tensorrt"])
 def test_a_decoder_with_a_context_of_its_own_takes_all_of_it(target: str, tmp_path: Path) -> None:
     """GroupQueryAttention has the rotations of all its positions, and no more."""

@@ -115,7 +115,7 @@ def test_every_head_is_tried() -> None:
     assert {head for _, head in MODELS} == {*HEADS}
 
 
-@one_in(25)
+@one_in(50)
 @pytest.mark.parametrize(("name", "head"), MODELS)
 def test_the_program_runs_whatever_the_head(tmp_path: Path, name: str, head: str) -> None:
     spec = getattr(tiny, name)(head={"kind": head, **HEADS[head]})
@@ -146,6 +146,7 @@ def test_the_program_runs_on_every_target(tmp_path: Path, name: str, head: str, 
     assert re.search(_sensible(spec), printed), printed
 
 
+@pytest.mark.slow
 def test_models_of_texts_and_images_print_their_scores(tmp_path: Path) -> None:
     export(tiny.clip(), tmp_path / "clip", ExportOptions(verify=False))
     assert re.fullmatch(r"\[\[-?\d+\.\d+\]\]", _ran(tmp_path / "clip"))
@@ -170,6 +171,7 @@ def test_a_cache_that_numpy_does_not_have_is_run_by_zoo(tmp_path: Path, name: st
     assert parser.commands["run"].make_context("zoo run", arguments).params["directory"] == Path()
 
 
+@pytest.mark.slow
 def test_generating_begins_and_ends_with_the_tokens_of_the_checkpoint(tmp_path: Path) -> None:
     spec, directory = tiny.t5(), tmp_path / "x"
     export(spec, directory, ExportOptions(verify=False))

@@ -14,6 +14,7 @@ from specs.base.roles import rewritten
 from specs.language.load import load
 from specs.model.model import Model
 from tests.exporters.reduced_presets import structures
+from tests.thinned import one_in
 from zoo.reports.costs import costs
 from zoo.tracing.traced_model import TracedModel
 from zoo.tracing.tracer import Tracer
@@ -48,6 +49,7 @@ def check(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert kept == [read(spec) for spec in (load(name), *edits(load(name)))]
 
 
+@one_in(3)
 @pytest.mark.parametrize("name", QUICK)
 def test_readings_are_equal(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     check(name, monkeypatch)

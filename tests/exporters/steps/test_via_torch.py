@@ -24,6 +24,7 @@ from exporters.verification.result import VerificationError
 from specs.model.model import Model
 from tests.exporters.models import GRAPH_ONLY
 from tests.exporters.whole.test_mixers import MIXERS, hybrid
+from tests.thinned import one_in
 from tests.zoo.tiny import BLOCK, bert, clip, gpt2, llava, owlvit, t5, vit, whisper
 from zoo.components.feed_forward import MLP
 from zoo.tracing.tracer import UntraceableError
@@ -136,6 +137,7 @@ def test_every_mixer_is_exported_or_refused() -> None:
     assert {*LOOPS, "short_convolution", "rwkv_channel_mix"} == {*MIXERS}
 
 
+@one_in(3)
 @pytest.mark.parametrize("kind", LOOPS)
 def test_a_loop_over_tokens_is_refused(kind: str, tmp_path: Path) -> None:
     with pytest.raises(TorchExportError) as error:

@@ -61,7 +61,7 @@ def test_features_that_work_only_alone_need_the_version_of_their_combination(
     assert minimum_runtime(graph(fused("A"), fused("B"))) == "1.20.0"
 
 
-@one_in(8)
+@one_in(24)
 @pytest.mark.parametrize("kind", sorted(table()["files"]))
 def test_no_export_states_an_older_version_than_its_file_needed(kind: str) -> None:
     preset, target, precision, *options = kind.split(" ")

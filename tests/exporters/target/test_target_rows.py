@@ -19,6 +19,7 @@ from exporters.steps.options import ExportOptions
 from exporters.steps.plan import Plan
 from specs.model.model import Model
 from tests.exporters.reduced_presets import structure
+from tests.thinned import one_in
 from tests.zoo.tiny import BLOCK, bert, gpt2
 from zoo.weights.blocks import Blocks
 
@@ -38,6 +39,7 @@ def scales(place: Path) -> Iterator[tuple[list[int], onnx.TensorProto]]:
             yield list(weights[node.input[0]].dims), weights[node.input[1]]
 
 
+@one_in(2)
 @pytest.mark.parametrize(("precision", "bits"), [("int8", 8), ("int4", 4)])
 def test_scales_of_8_bits_are_positive_and_blocks_divide_the_width(
     precision: str, bits: int, tmp_path: Path
@@ -98,6 +100,7 @@ def test_a_graph_whose_tied_table_alone_is_quantized_runs(tmp_path: Path) -> Non
     assert len([*scales(tmp_path / "x")]) == 1
 
 
+@one_in(2)
 @pytest.mark.parametrize("target", ["tensorrt", "portable"])
 def test_weights_that_layers_share_are_quantized_under_names_of_each_product(
     target: str, tmp_path: Path
@@ -120,6 +123,7 @@ def test_the_softmax_of_attention_without_a_mask_has_a_rank_of_its_own_where_eng
     assert {*softmaxes} == {"Unsqueeze" if target == "portable" else "MatMul"}
 
 
+@pytest.mark.slow
 def test_groups_of_six_channels_are_of_eight_for_webgpu(tmp_path: Path) -> None:
     """The provider mixes groups whose outputs are no whole vectors of 4 (``tests/engines/test_faults.py``)."""
     gathers = []

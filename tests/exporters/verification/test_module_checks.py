@@ -17,6 +17,7 @@ from exporters.verification.module_checks import BehaviourError, check_module
 from specs.forms.resolved import resolved
 from specs.language.writing import dump
 from specs.model.model import Model
+from tests.thinned import one_in
 from tests.zoo.checks.test_behaviour import always_causal, bert, has_an_unused_parameter
 from tests.zoo.tiny import BLOCK, gpt2
 from zoo.checks import check_behaviour
@@ -52,6 +53,7 @@ def test_layers_without_a_share_of_the_first_values_use_their_own(monkeypatch: P
     assert failed.reason == f"no gradient for {unused}"
 
 
+@one_in(3)
 @pytest.mark.parametrize("options", [{}, {"weights": "none"}, {"via": "torch"}], ids=str)
 def test_a_wrong_module_is_not_exported(options: dict[str, Any], tmp_path: Path, monkeypatch: Patch) -> None:
     takes_the_first_values(monkeypatch)

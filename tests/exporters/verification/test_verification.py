@@ -596,7 +596,7 @@ CASES: list[tuple[Sabotage, list[Model]]] = [
 EVERY = [(sabotage, spec) for sabotage, specs in CASES for spec in specs]
 
 
-@one_in(15)
+@one_in(30)
 @pytest.mark.parametrize(
     ("sabotage", "spec"),
     EVERY,
@@ -609,6 +609,7 @@ def test_sabotage_is_caught_and_nothing_is_kept(
     _caught(spec, tmp_path, "random")
 
 
+@one_in(2)
 @pytest.mark.parametrize("sabotage", [no_biases, fixed_length, cache_in_front, another_gelu])
 def test_sabotage_of_a_graph_without_weights_is_caught(
     sabotage: Sabotage, tmp_path: Path, monkeypatch: Patch
@@ -772,6 +773,7 @@ def test_token_types_are_drawn_where_a_model_has_them() -> None:
     assert set(types.tolist()) == {0, 1, 2}
 
 
+@pytest.mark.slow
 def test_a_model_that_makes_much_of_a_rounding_is_given_as_much(tmp_path: Path, monkeypatch: Patch) -> None:
     """With next to nothing allowed, all models are of that kind: PyTorch's own rounding is what is allowed then."""
     monkeypatch.setattr("exporters.verification.compare.TOLERANCE", 1e-8)
@@ -814,6 +816,7 @@ head: {kind: none}
 """What attends to nothing gives 0 here, of which a router makes nothing: all its experts are equal."""
 
 
+@pytest.mark.slow
 def test_rows_with_tied_experts_are_excluded_and_reported(tmp_path: Path) -> None:
     (tmp_path / "ties.yaml").write_text(TIES)
     result = export(load(tmp_path / "ties.yaml"), tmp_path / "x")
@@ -822,6 +825,7 @@ def test_rows_with_tied_experts_are_excluded_and_reported(tmp_path: Path) -> Non
     assert told == {"reduced: nothing but padding": "2 x 6 -> 2 x 3, 1 of 2 rows"}
 
 
+@pytest.mark.slow
 def test_experts_of_weight_zero_exclude_no_rows(tmp_path: Path) -> None:
     """Scores so far apart that float32 has 0 for most of them."""
     experts = {"kind": "mlp", "hidden": 6, "activation": "relu"}
@@ -852,6 +856,7 @@ def test_a_case_without_a_clear_row_is_not_compared(tmp_path: Path, monkeypatch:
     assert found.outputs
 
 
+@one_in(2)
 @pytest.mark.parametrize("cache_precision", ["float", "int8"])
 def test_a_model_without_a_clear_row_is_compared_all_the_same(
     cache_precision: str, tmp_path: Path, monkeypatch: Patch

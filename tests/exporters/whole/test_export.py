@@ -209,7 +209,7 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-@one_in(51)
+@one_in(102)
 @pytest.mark.parametrize(
     ("make", "changes"),
     [(make, changes) for _, changes in VARIANTS for make in MAKES],
@@ -223,7 +223,7 @@ def test_every_variant_of_every_architecture_is_verified(
     assert result.verification.passed
 
 
-@one_in(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("border", [3, 400])
 @pytest.mark.parametrize(
     "scaling",
@@ -266,7 +266,7 @@ LAYERS: list[Any] = [
 ]
 
 
-@one_in(3)
+@one_in(6)
 @pytest.mark.parametrize("layers", LAYERS)
 @pytest.mark.parametrize("make", MAKES)
 def test_stacks_of_shared_and_of_different_layers_are_verified(
@@ -347,7 +347,7 @@ def test_latent_attention(rank: int | None, position: dict[str, Any], tmp_path: 
     assert inputs["past_key_values.0.value"] == ["batch_size", 3, "past_sequence_length", 7]
 
 
-@one_in(2)
+@one_in(6)
 @pytest.mark.parametrize("heads", [1, 3])
 def test_cross_attention_may_differ_from_self_attention(heads: int, tmp_path: Path) -> None:
     cross = {"kind": "multi_head", "heads": heads, "head_dim": 6}
@@ -503,6 +503,7 @@ def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(tmp_path: Pa
     ).graph  # fmt: skip
 
 
+@pytest.mark.slow
 def test_verifying_changes_no_byte_of_the_weights(tmp_path: Path) -> None:
     written(t5(), tmp_path / "a")
     written(t5(), tmp_path / "b", verify=False)

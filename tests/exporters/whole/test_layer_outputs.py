@@ -37,7 +37,7 @@ def compared(export: Any) -> set[str]:
     return {c.output for c in export.verification.comparisons if not c.case.startswith(REDUCED)}
 
 
-@one_in(4)
+@one_in(8)
 @pytest.mark.parametrize("make", [bert, gpt2])
 @pytest.mark.parametrize("options", PRECISIONS)
 def test_hidden_states_and_weights_in_every_precision(
@@ -50,6 +50,7 @@ def test_hidden_states_and_weights_in_every_precision(
     assert export.manifest.options.outputs == ALL
 
 
+@pytest.mark.slow
 def test_every_graph_has_the_outputs_of_its_stack(tmp_path: Path) -> None:
     export = written(t5(), tmp_path / "x", outputs=("encoder.hidden:1", "decoder.hidden:-1", "cross:0"))
     encoder, decoder = (graph.outputs for graph in export.manifest.graphs.values())
@@ -65,6 +66,7 @@ def test_every_graph_has_the_outputs_of_its_stack(tmp_path: Path) -> None:
     assert {"encoder hidden_states.1", "hidden_states.2", "cross_attentions.0"} <= compared(export)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", ["optimum", "transformers-js"])
 def test_layouts_of_an_encoder_decoder(layout: str, tmp_path: Path) -> None:
     outputs = ("encoder.hidden:1", "decoder.hidden:-1", "decoder.attention:0", "cross:0")
@@ -72,7 +74,7 @@ def test_layouts_of_an_encoder_decoder(layout: str, tmp_path: Path) -> None:
     assert {"encoder hidden_states.1", "attentions.0", "cross_attentions.0"} <= compared(export)
 
 
-@one_in(3)
+@one_in(6)
 @pytest.mark.parametrize(
     ("name", "layout"),
     [("llava", "onnx"), ("llava", "transformers-js"), ("smolvlm", "transformers-js"), ("clip", "onnx")],
@@ -85,12 +87,14 @@ def test_outputs_of_images(name: str, layout: str, tmp_path: Path) -> None:
     assert {"image hidden_states.1", "image attentions.0"} <= compared(export)
 
 
+@one_in(3)
 @pytest.mark.parametrize("name", ["qwen3_next", "gpt_oss", "deepseek_v3", "gemma2", "wav2vec2", "deberta-v2"])
 def test_other_mixers_and_attentions(name: str, tmp_path: Path) -> None:
     export = written(spec_of(CONFIGS[name]), tmp_path / "x", outputs=ALL, target="cpu")
     assert any(output.startswith("attentions.") for output in compared(export))
 
 
+@pytest.mark.slow
 def test_weights_leave_the_cache_to_grow(tmp_path: Path) -> None:
     """An attention that writes into a shared buffer does not return its weights; hidden states leave it as it is."""
     spec = spec_of({**CONFIGS["llama"], "head_dim": 16})
@@ -103,6 +107,7 @@ def test_weights_leave_the_cache_to_grow(tmp_path: Path) -> None:
     assert "GroupQueryAttention" not in weights.manifest.graphs["model.onnx"].operations
 
 
+@pytest.mark.slow
 def test_the_vectors_that_the_head_reads_beside_its_own(tmp_path: Path) -> None:
     """A head that pools returns both already."""
     scores = written(gpt2(), tmp_path / "x", outputs=("last_hidden_state", "hidden:-1"))
@@ -121,6 +126,7 @@ def test_the_vectors_that_the_head_reads_beside_its_own(tmp_path: Path) -> None:
         assert set(names) <= compared(both)
 
 
+@pytest.mark.slow
 def test_an_export_with_additional_outputs_is_verified_again(tmp_path: Path) -> None:
     written(gpt2(), tmp_path / "x", outputs=ALL)
     again = verify_export(tmp_path / "x")
@@ -129,6 +135,7 @@ def test_an_export_with_additional_outputs_is_verified_again(tmp_path: Path) -> 
     assert "attentions.1" in {comparison.output for comparison in again.verification.comparisons}
 
 
+@one_in(2)
 @pytest.mark.parametrize("outputs", ["hidden:0,1", "attention:0,1"])
 def test_another_layer_in_its_place_fails(
     outputs: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -10,6 +10,7 @@ import pytest
 from exporters.export import export
 from exporters.steps.options import ExportOptions
 from specs.model.model import Model
+from tests.thinned import one_in
 from tests.zoo.tiny import BLOCK, gpt2, t5
 
 MIXERS: dict[str, dict[str, Any]] = {
@@ -65,6 +66,7 @@ def test_every_kind_of_mixer_is_exported_for_every_target(
     assert {"logits", "present", "state"} <= outputs
 
 
+@one_in(2)
 @pytest.mark.parametrize("target", ["portable", "tensorrt"])
 def test_state_beside_an_encoder_skips_padding(target: str, tmp_path: Path) -> None:
     block = {**BLOCK, "mixer": {"kind": "short_convolution"}}

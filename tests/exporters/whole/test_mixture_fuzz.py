@@ -72,6 +72,7 @@ def test_a_random_mixture_is_verified(
         export(spec, tmp_path_factory.mktemp("fuzzed") / "x", options)
 
 
+@pytest.mark.slow
 def test_weights_below_the_normal_numbers_of_float16_are_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

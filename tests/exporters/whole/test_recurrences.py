@@ -83,7 +83,7 @@ def test_a_delta_rule_in_half_precision_computes_in_float32(target: str) -> None
         torch.testing.assert_close(state.double(), exact[1], **EXACT)
 
 
-@one_in(2)
+@one_in(4)
 @pytest.mark.parametrize("target", ["portable", "portable-27", "cpu", "cuda"])
 @pytest.mark.parametrize("started", [True, False])
 def test_generalized_delta_rules_of_any_length(target: str, started: bool) -> None:

@@ -13,6 +13,7 @@ from exporters.export import export
 from exporters.steps.options import ExportOptions
 from exporters.steps.stored_size import stored_sizes
 from tests.exporters.reduced_presets import structure
+from tests.thinned import one_in
 from tests.zoo.components.test_sharing import SHARING, model, side
 from tests.zoo.tiny import BLOCK, gpt2
 
@@ -48,6 +49,7 @@ def test_integer_products_of_shared_weights_read_the_same_bytes_by_names_of_thei
     assert places[name] == places[f"{name}_1"]
 
 
+@one_in(2)
 @pytest.mark.parametrize("precision", ["fp16", "bf16"])
 def test_a_norm_that_layers_apply_in_either_precision_has_one_value(precision: str, tmp_path: Path) -> None:
     """The first layer's reads the embedding, in float32, and the second's what a norm made of it, in half."""

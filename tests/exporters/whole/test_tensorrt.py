@@ -23,6 +23,7 @@ from specs.base.errors import UserError
 from specs.language.load import load
 from specs.model.model import Model
 from tests.exporters.reduced_presets import structure
+from tests.thinned import one_in
 from tests.zoo.tiny import bert, gpt2, llava, t5, whisper
 from zoo import functional
 from zoo.core.reduced import (
@@ -67,6 +68,7 @@ def graphs(result: Export) -> dict[str, onnx.ModelProto]:
     return {name: onnx.load(result.directory / name, load_external_data=False) for name in result.graphs}
 
 
+@one_in(2)
 @pytest.mark.parametrize(
     ("spec", "operations"),
     [
@@ -119,6 +121,7 @@ PRESETS = [
 ]
 
 
+@one_in(2)
 @pytest.mark.parametrize("off", [-1, 1], ids=["sees the next token", "does not see itself"])
 def test_faulty_models_are_caught(off: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = functional.attention_bias.__wrapped__  # type: ignore[attr-defined]
@@ -131,6 +134,7 @@ def test_faulty_models_are_caught(off: int, tmp_path: Path, monkeypatch: pytest.
         written(gpt2(), tmp_path)
 
 
+@pytest.mark.slow
 def test_keys_in_the_wrong_place_are_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = functions.whole_write
 
@@ -245,6 +249,7 @@ def test_attention_beside_a_recurrence_is_not_fused(tmp_path: Path) -> None:
     assert facts["model.onnx"]["unfused"] == [f"Attention: decoder.blocks.0.attention: {beside}"]
 
 
+@pytest.mark.slow
 def test_delta_rules_go_token_by_token(tmp_path: Path) -> None:
     """Chunks compute sizes from sizes, deeper than the compiler follows."""
     for target, operation in (("tensorrt", 0), ("portable", 1)):

@@ -55,6 +55,7 @@ CONNECTORS: dict[str, dict[str, Any]] = {
 }
 
 
+@one_in(3)
 @pytest.mark.parametrize("name", CONNECTORS)
 def test_every_connector_is_verified(name: str, tmp_path: Path) -> None:
     result = written(llava(connector=CONNECTORS[name]), tmp_path / "x")
@@ -93,7 +94,7 @@ POOLED: dict[str, Any] = {
 }
 
 
-@one_in(4)
+@one_in(8)
 @pytest.mark.parametrize(
     "options",
     [
@@ -123,7 +124,7 @@ def test_images_seen_in_both_directions_are_verified(options: dict[str, Any], tm
             )
 
 
-@one_in(3)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options", [{}, {"target": "cpu"}, {"target": "tensorrt", "cache_length": 20}], ids=str
 )
@@ -149,6 +150,7 @@ def test_a_table_of_8_bits_alone_in_its_graph_is_verified(tmp_path: Path) -> Non
     assert written(spec, tmp_path / "x", precision="int8", target="tensorrt").verification is not None
 
 
+@pytest.mark.slow
 def test_an_export_continues_a_prompt_about_an_image(tmp_path: Path) -> None:
     spec = llava()
     written(spec, tmp_path / "x")
@@ -165,6 +167,7 @@ def test_an_export_continues_a_prompt_about_an_image(tmp_path: Path) -> None:
         ids = torch.cat((ids, torch.tensor([[token]])), 1)
 
 
+@one_in(2)
 @pytest.mark.parametrize("make", [llava, packed])
 def test_images_are_compared_beside_rows_that_no_router_decides(
     make: Callable[..., Model], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -195,6 +198,7 @@ def test_placeholders_stand_once_for_each_image_or_for_each_vector() -> None:
         with_placeholders(spec, [[19, 5, 19]], 1)
 
 
+@pytest.mark.slow
 def test_images_are_read_by_the_graph_that_the_default_layout_has(tmp_path: Path) -> None:
     written(llava(), tmp_path / "x")
     session = Generator(open_export(tmp_path / "x")).embedder

@@ -26,6 +26,7 @@ from specs.base.errors import UserError
 from specs.language.load import load
 from specs.model.model import Model
 from tests.exporters.graphs import Module, graph_of
+from tests.thinned import one_in
 from tests.zoo.tiny import bert, gpt2, t5
 
 TARGET = TARGETS["webgpu"]
@@ -71,6 +72,7 @@ def test_the_processor_gets_integers_alone(spec: Callable[[], Model], precision:
         assert all("(int64)" in name for name in left), left
 
 
+@one_in(3)
 @pytest.mark.parametrize("precision", PRECISE)
 def test_a_decoder_is_verified_in_every_precision(precision: str, tmp_path: Path) -> None:
     found = export(

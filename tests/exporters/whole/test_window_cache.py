@@ -100,6 +100,7 @@ def test_what_an_export_states(exported: Path) -> None:
     assert f"`window_{WINDOW}_slots` = {SLOTS}" in (exported / "README.md").read_text("utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["gemma2", "mistral"])
 def test_the_logits_of_transformers_beyond_the_windows(kind: str, tmp_path: Path) -> None:
     """A prompt longer than a window and than its slots, in one call, and steps until keys are moved twice."""
@@ -180,6 +181,7 @@ def test_the_memory_of_32768_tokens(tmp_path: Path) -> None:
     assert bytes_of == {False: 2 * 32768 * token, True: (32768 + 528) * token}
 
 
+@pytest.mark.slow
 def test_a_window_that_is_too_short_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     def shorter(graph: fx.Graph, task: Task, symbols: Symbols) -> Symbols:

@@ -18,6 +18,7 @@ from tests.parity.families.as_stated import (
     spec_of,
     stated,
 )
+from tests.thinned import one_in
 from zoo.configs.importing import spec_of_config
 from zoo.families.common.config import Config, ConfigError, UnsupportedFieldsError
 
@@ -83,6 +84,7 @@ NAMES: tuple[tuple[str, dict[str, Any], list[str]], ...] = (
 """Fields of rotary positions in a config that has no others, and those that the reference does not read."""
 
 
+@one_in(3)
 @pytest.mark.parametrize(("model_type", "fields", "unread"), NAMES)
 def test_names_of_rotary_positions(
     model_type: str, fields: dict[str, Any], unread: list[str], tmp_path: Path
@@ -124,6 +126,7 @@ TWICE: tuple[tuple[str, dict[str, Any]], ...] = (
 """Two fields that state one thing, of which one contradicts the other."""
 
 
+@one_in(3)
 @pytest.mark.parametrize(("model_type", "fields"), TWICE)
 def test_the_field_that_the_reference_reads_decides(
     model_type: str, fields: dict[str, Any], tmp_path: Path

@@ -19,6 +19,7 @@ from specs.language.merging import merge
 from specs.language.reading import read_text
 from specs.language.spec_file import read_file
 from specs.language.writing import dump
+from tests.thinned import one_in
 
 
 @pytest.fixture(params=["CSafeLoader", "SafeLoader"])
@@ -187,6 +188,7 @@ def test_billion_laughs(loader):
     assert "`repeat`" in problem.remedy
 
 
+@one_in(2)
 def test_too_many_values(loader):
     problem = problem_of(read_text, "a: [" + "1," * 30_000 + "]", "x.yaml")
     assert problem.rule.startswith("a spec must have at most 20000 values")

@@ -55,6 +55,7 @@ def test_the_built_modules_have_the_published_parameters(name, modules):
     assert sum(parameter.numel() for parameter in parameters.values()) == count
 
 
+@pytest.mark.slow
 def test_no_module_count_goes_unpublished():
     stated = {(name, modules) for name in preset_names() for modules in load(name).expect.modules}
     assert stated == set(PUBLISHED_MODULES)

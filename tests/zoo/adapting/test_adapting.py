@@ -13,6 +13,7 @@ from torch import Tensor
 import zoo
 from specs.base.errors import UserError
 from specs.model.model import Model
+from tests.thinned import one_in
 from tests.zoo.stored import stored
 from tests.zoo.tiny import BLOCK, NORM, bert, clip, gpt2, t5, vit
 from zoo.adapting.adapt import Adaptation
@@ -86,6 +87,7 @@ SAME: dict[str, tuple[Model, Model, tuple[str, ...]]] = {
 """A source, a variant that computes the same, and lists of layers."""
 
 
+@one_in(4)
 @pytest.mark.parametrize("case", SAME)
 def test_what_changes_nothing_gives_equal_outputs(case: str, tmp_path: Path) -> None:
     source, variant, layers = SAME[case]
@@ -189,6 +191,7 @@ def test_another_position_drops_the_table_and_an_encoder_starts_both_stacks(tmp_
     )
 
 
+@pytest.mark.slow
 def test_what_means_something_else_is_drawn_though_its_shape_fits(tmp_path: Path) -> None:
     _, _, written = adapted(decoder(), decoder(heads=2), tmp_path)
     found = rules(written)

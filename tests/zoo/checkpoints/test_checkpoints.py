@@ -129,7 +129,7 @@ def refused(path, spec: Model) -> str:
     return str(caught.value)
 
 
-@one_in(6)
+@one_in(12)
 @pytest.mark.parametrize(("names", "spec"), CASES, ids=IDS)
 def test_written_checkpoints_are_read_back(names, spec, tmp_path):
     tensors = stored(names, spec)
@@ -149,7 +149,7 @@ def test_written_checkpoints_are_read_back(names, spec, tmp_path):
     assert all(torch.equal(again[name], tensor) for name, tensor in tensors.items())
 
 
-@one_in(6)
+@one_in(12)
 @pytest.mark.parametrize(("names", "spec"), CASES, ids=IDS)
 def test_names_match_with_and_without_the_prefix(names, spec, tmp_path):
     tensors = {names.plain(name): tensor for name, tensor in stored(names, spec).items()}
@@ -521,6 +521,7 @@ def test_gate_and_up_that_take_turns():
     assert torch.equal(Interleaved(1).join(Interleaved(1).split(bias, [(3, 5), (3, 5)])), bias)
 
 
+@one_in(2)
 @pytest.mark.parametrize(
     "preset",
     [

@@ -11,6 +11,7 @@ import torch
 from safetensors.torch import load_file
 
 from tests.exporters.whole.test_packed import CASES, changed
+from tests.thinned import one_in
 from tests.zoo.checkpoints.packed_checkpoints import write_packed
 from zoo.builder import assemble
 from zoo.checkpoints.open import open_weights
@@ -51,6 +52,7 @@ def test_damaged_parts_are_named(case: str, leaf: str, change: Any, message: str
     assert message in str(caught.value)
 
 
+@one_in(3)
 @pytest.mark.parametrize(
     ("case", "changes", "message"),
     [

@@ -11,6 +11,7 @@ import torch
 from safetensors.torch import save_file
 
 from specs.model.model import Model
+from tests.thinned import one_in
 from tests.zoo.checkpoints.test_checkpoints import drawn
 from zoo.builder import assemble
 from zoo.checkpoints.open import open_weights
@@ -72,6 +73,7 @@ def save(tensors: dict[str, torch.Tensor], model_type: str, directory: Path) -> 
     (directory / "config.json").write_text(json.dumps({"model_type": model_type}))
 
 
+@one_in(2)
 @pytest.mark.parametrize("prefixed", [True, False])
 @pytest.mark.parametrize("model_type", CASES)
 def test_it_is_read(model_type: str, prefixed: bool, tmp_path: Path) -> None:

@@ -217,7 +217,7 @@ SABOTAGE: list[tuple[str, Patch, set[str]]] = [
 ]
 
 
-@one_in(4)
+@one_in(8)
 @pytest.mark.parametrize(
     ("architecture", "sabotage", "caught"), SABOTAGE, ids=[f"{s.__name__}-{a}" for a, s, _ in SABOTAGE]
 )
@@ -241,6 +241,7 @@ def test_relative_positions_of_a_decoder_step_by_its_cache(monkeypatch: pytest.M
     assert "cache, token by token" in failures(gpt2(position={"kind": "alibi"}))
 
 
+@one_in(2)
 @pytest.mark.parametrize(
     ("position", "limit"),
     [
@@ -449,7 +450,7 @@ HEADS: list[dict[str, Any]] = [
 ]
 
 
-@one_in(4)
+@one_in(8)
 @pytest.mark.parametrize("head", HEADS, ids=lambda head: head["kind"])
 @pytest.mark.parametrize("architecture", SPECS)
 def test_heads_of_every_architecture(architecture: str, head: dict[str, Any]) -> None:
@@ -545,7 +546,7 @@ def test_a_model_of_width_one() -> None:
     assert set(statuses(bare).values()) == {"passed"}
 
 
-@one_in(4)
+@one_in(8)
 @pytest.mark.parametrize("layers", [1, 24])
 @pytest.mark.parametrize("norm", [NORM, {"kind": "none"}], ids=lambda norm: norm["kind"])
 @pytest.mark.parametrize("residual", ["add", "none"])

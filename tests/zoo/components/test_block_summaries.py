@@ -78,6 +78,7 @@ def test_drawings_and_pages_name_the_blocks() -> None:
     assert "the sums of all full blocks of 16 tokens" in visibility_section(model, spec)
 
 
+@pytest.mark.slow
 def test_shapes_count_blocks() -> None:
     spec = load("long-t5-tglobal-base")
     report = check_shapes(assemble(spec), spec)

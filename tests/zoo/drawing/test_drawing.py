@@ -518,7 +518,7 @@ def test_labels_of_inputs_and_outputs():
     ]  # fmt: skip
 
 
-@one_in(3)
+@one_in(6)
 @pytest.mark.parametrize(
     "name", ["bert-base", "t5-small", "whisper-tiny", "vit-base-16", "gpt2", "clip-vit-b32-text"]
 )
@@ -641,6 +641,7 @@ def test_a_scene_as_data():
     assert {arrow["kind"] for arrow in data["arrows"]} == {"stream", "encoder", "scores", "tie"}
 
 
+@one_in(3)
 @pytest.mark.parametrize(
     ("preset", "words"),
     [

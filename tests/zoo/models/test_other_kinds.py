@@ -56,7 +56,7 @@ def models_of(model_type: str) -> list[Model]:
     return list(found.values())
 
 
-@one_in(40)
+@one_in(80)
 @pytest.mark.parametrize("model_type", MODEL_TYPES)
 def test_a_family_writes_or_refuses_components_of_every_kind(model_type: str) -> None:
     asked = set()
@@ -68,7 +68,7 @@ def test_a_family_writes_or_refuses_components_of_every_kind(model_type: str) ->
     assert len(asked) > 20, asked
 
 
-@one_in(4)
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(4))
 def test_every_family_writes_or_refuses_whole_random_specs(number: int) -> None:
     for model in specs_of_seed(number, 60):

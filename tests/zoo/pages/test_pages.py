@@ -22,6 +22,7 @@ from specs.files.device import device_names
 from specs.language.load import load
 from specs.model.model import Model
 from tests.exporters.reduced_presets import structures
+from tests.thinned import one_in
 from tests.zoo.tiny import BLOCK, bert, gpt2, t5, vit
 from zoo.builder import assemble
 from zoo.drawing.colours import COLOURS
@@ -296,6 +297,7 @@ def test_layers_in_words() -> None:
     assert layers_text(range(0, 24, 2), 24) == "layers 0, 2, 4, \u2026, 22 (12 of 24)"
 
 
+@one_in(2)
 @pytest.mark.parametrize(
     ("preset", "said"),
     [

@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 
 from specs.base.errors import UserError
+from tests.thinned import one_in
 from zoo.pictures.heat_map import HeatMap, HeatMapGrid, heat_maps
 from zoo.pictures.style import DARK, LIGHT, Style, new_figure, png, rgb, svg
 
@@ -36,6 +37,7 @@ def pixels(style: Style) -> dict[tuple[int, ...], int]:
         return {color: count for count, color in colors}  # type: ignore[misc]
 
 
+@one_in(2)
 @pytest.mark.parametrize("name", STYLES)
 def test_a_cell_has_the_colour_of_its_share(name: str) -> None:
     """Four cells of all, six of nothing, and six in which nothing can be: as the paper."""

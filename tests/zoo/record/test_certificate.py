@@ -49,7 +49,7 @@ def copied(good: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(good, tmp_path / "copied"))
 
 
-@one_in(3)
+@one_in(6)
 @pytest.mark.parametrize(
     ("spec", "options", "calls"),
     [
@@ -279,6 +279,7 @@ def test_a_damaged_case_is_a_fault(copied: Path) -> None:
         assert not found.faults[0].endswith(": ")
 
 
+@pytest.mark.slow
 def test_a_case_that_unpacks_without_end_is_a_fault(copied: Path) -> None:
     with (
         zipfile.ZipFile(copied / "probe.npz", "w", zipfile.ZIP_DEFLATED) as held,

@@ -9,6 +9,7 @@ import torch
 import transformers
 
 import zoo
+from tests.thinned import one_in
 from tests.zoo.remote_code.test_remote_code import IDS, SPECS, both
 
 PROMPTS = [[1, 5, 2, 7], [4, 0, 11], [9, 8]]
@@ -16,6 +17,7 @@ SMALL = transformers.ContinuousBatchingConfig(page_size=16, num_blocks=8, max_ba
 """Buffers of this size, where the engine would take most of the memory."""
 
 
+@one_in(2)
 @pytest.mark.parametrize(
     "case",
     [

@@ -9,6 +9,7 @@ import torch
 
 import zoo
 from specs.model.model import Model
+from tests.thinned import one_in
 from tests.zoo.stored import stored
 from tests.zoo.tiny import BLOCK, bert, gpt2, t5
 from zoo.families.common.config import ConfigError
@@ -17,6 +18,7 @@ BATCH_NORM = {**BLOCK, "norm": {"kind": "batch_norm"}}
 """A block whose statistics are buffers."""
 
 
+@one_in(4)
 @pytest.mark.parametrize(
     "spec",
     [

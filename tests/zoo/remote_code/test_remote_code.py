@@ -18,6 +18,7 @@ import zoo
 from specs.base.errors import UserError
 from specs.model.model import Model
 from tests.parallel.models import MODELS
+from tests.thinned import one_in
 from tests.whole_specs import specs_of_seed
 from tests.zoo.stored import stored
 from tests.zoo.tiny import BLOCK, bert, gpt2, t5
@@ -74,6 +75,7 @@ SPECS = {
 }
 
 
+@one_in(2)
 @pytest.mark.parametrize(
     "case", [*SPECS][:2] + [pytest.param(each, marks=pytest.mark.slow) for each in [*SPECS][2:]]
 )
@@ -91,6 +93,7 @@ HYBRIDS = ["hybrid", "mamba", "mamba-heads", "mamba2", "kimi-delta", "linear-att
 """Attention after two layers of each mixer with a state of constant size, and RWKV-7, which has no attention."""
 
 
+@one_in(3)
 @pytest.mark.parametrize(
     "case", ["hybrid", *(pytest.param(each, marks=pytest.mark.slow) for each in HYBRIDS[1:])]
 )
@@ -120,6 +123,7 @@ def test_weights_in_bfloat16_give_the_same_scores(case: str, tmp_path: Path) -> 
     assert torch.equal(found[MASK.bool()], expected[MASK.bool()])
 
 
+@pytest.mark.slow
 def test_windows_bound_the_cache_beside_states(tmp_path: Path) -> None:
     data = MODELS["short-convolution"].model_dump(mode="json")
     data["decoder"]["block"]["attention"]["window"] = 4
@@ -129,6 +133,7 @@ def test_windows_bound_the_cache_beside_states(tmp_path: Path) -> None:
     assert layer.keys.shape[2] == 3
 
 
+@pytest.mark.slow
 def test_layers_of_feed_forwards_alone_keep_nothing(tmp_path: Path) -> None:
     stack = {
         "layers": [{"use": "alone"}, {}],
@@ -141,6 +146,7 @@ def test_layers_of_feed_forwards_alone_keep_nothing(tmp_path: Path) -> None:
     assert (len(cache.layers), cache.states, cache.get_seq_length()) == (1, {}, 6)
 
 
+@pytest.mark.slow
 def test_a_cache_of_states_cannot_go_back(tmp_path: Path) -> None:
     _, theirs = both(MODELS["short-convolution"].model_copy(update={"name": "rc-back"}), tmp_path)
     with pytest.raises(ValueError, match="generate without an assistant"):
@@ -159,6 +165,7 @@ def test_a_cache_of_states_cannot_go_back(tmp_path: Path) -> None:
 TARGETS = torch.tensor([[0, 5, 2, 7], [0, 4, 9, 11]])
 
 
+@pytest.mark.slow
 def test_an_encoder_decoder_answers_alike(tmp_path: Path) -> None:
     ours, theirs = both(t5(name="rc-t5"), tmp_path)
     with torch.no_grad():
@@ -269,6 +276,7 @@ def converted(spec: Model, directory: Path) -> tuple[Any, Any]:
     return zoo.build(spec, str(weights)), loaded(directory / spec.name / "code")
 
 
+@pytest.mark.slow
 def test_an_encoder_that_scores_next_tokens(tmp_path: Path) -> None:
     ours, theirs = converted(
         zoo.load("bert-tiny", ["head={kind: language_modeling, tie_embeddings: false}"]), tmp_path

@@ -125,7 +125,7 @@ def without_dropout(spec: Model) -> Model:
     return Model.model_validate(data)
 
 
-@one_in(4)
+@one_in(8)
 @pytest.mark.parametrize("name", [*PRESETS, *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)])
 def test_activations_are_the_memory_that_is_kept_for_the_backward_pass(name: str) -> None:
     spec = without_dropout(smallest(name))
@@ -171,7 +171,7 @@ def checkpointed(model: nn.Module) -> Iterator[None]:
         del block.forward
 
 
-@one_in(3)
+@one_in(6)
 @pytest.mark.parametrize("name", ["gpt2", "bert-base", "vit-base-16", "whisper-tiny"])
 def test_checkpointing_keeps_the_inputs_of_layers_and_what_is_outside_of_them(name: str) -> None:
     spec = without_dropout(smallest(name))

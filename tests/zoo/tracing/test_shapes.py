@@ -51,6 +51,7 @@ def test_the_inputs_of_the_whole_model_have_names() -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_decoder_runs_with_a_cache() -> None:
     found = rows(shapes(load("llama-3.2-1b")))
     assert found["decoder.blocks.0.attention"] == (

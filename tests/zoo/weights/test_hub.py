@@ -161,7 +161,7 @@ OTHERS = {
 DESCRIPTION = {"README.md", "config.json", "tokenizer.json"}  # the card states the license
 
 
-@one_in(3)
+@one_in(6)
 @pytest.mark.parametrize(
     ("files", "wanted"),
     [
@@ -303,6 +303,7 @@ QUANTIZED = {
 CHOICE = "  Name one, by its file or by the end of its name, as in org/tiny:Q4_K_M\n    org/tiny/tiny-Q4_K_M.gguf\n    org/tiny/tiny-Q8_0.gguf"
 
 
+@one_in(3)
 @pytest.mark.parametrize("wanted", ["/tiny-Q8_0.gguf", ":Q8_0", ":q8_0"])
 def test_a_gguf_file_is_fetched_by_its_name_or_the_end_of_it(wanted, machine, hub, tmp_path):
     hub.files = OTHERS | QUANTIZED | {SINGLE: b"a"}
@@ -313,6 +314,7 @@ def test_a_gguf_file_is_fetched_by_its_name_or_the_end_of_it(wanted, machine, hu
     assert away.fetch(f"org/tiny{wanted}", "weights") == file
 
 
+@pytest.mark.slow
 def test_a_cached_gguf_file_is_used_without_asking_a_hub_that_fails_again_and_again(machine, hub):
     hub.files = OTHERS | QUANTIZED
     file = machine.fetch("org/tiny:Q8_0", "no")
@@ -321,6 +323,7 @@ def test_a_cached_gguf_file_is_used_without_asking_a_hub_that_fails_again_and_ag
     assert hub.refused <= 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", ["no", "weights"])
 def test_the_one_gguf_file_of_a_repository_without_a_config_is_fetched(weights, machine, hub):
     hub.files = {"tiny-Q8_0.gguf": b"8", "mmproj-tiny.gguf": b"m"}
@@ -328,6 +331,7 @@ def test_the_one_gguf_file_of_a_repository_without_a_config_is_fetched(weights, 
     assert hub.asked == ["tiny-Q8_0.gguf"]
 
 
+@pytest.mark.slow
 def test_one_of_several_gguf_files_is_to_be_named(machine, hub):
     hub.files = QUANTIZED
     for weights in ("no", "weights"):

@@ -12,6 +12,7 @@ import torch
 import transformers
 from safetensors.torch import save_file
 
+from tests.thinned import one_in
 from tests.zoo.tiny import gpt2
 from zoo.builder import assemble
 from zoo.checkpoints.open import open_weights
@@ -54,6 +55,7 @@ def assert_holds(source, tensors) -> None:
 # -------------------------------------------------------------------------------------------- what is read
 
 
+@one_in(4)
 @BOTH
 @pytest.mark.parametrize("name", ["pytorch_model.bin", "model.pt", "model.pth", "weights"])
 def test_a_file_is_read_according_to_its_content(way, name, tmp_path):

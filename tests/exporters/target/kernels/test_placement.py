@@ -28,6 +28,7 @@ from tests.cuda.place import placed
 from tests.cuda.record import TABLE, kernels_of_provider
 from tests.exporters.reduced_presets import structure, structures
 from tests.exporters.whole.test_every_preset import EXHAUSTIVE
+from tests.thinned import one_in
 from zoo.record.records import PlacementRecord
 
 SHAPES = {"Add", "Cast", "Concat", "Div", "Equal", "Gather", "Greater", "Mod", "Mul", "Range", "Slice", "Squeeze", "Sub", "Unsqueeze"}  # fmt: skip
@@ -69,6 +70,7 @@ def _check(written: Export, libraries: Path) -> None:
             assert LOOPS in graph.placement.not_captured
 
 
+@one_in(3)
 @pytest.mark.parametrize("name", QUICK)
 def test_the_provider_places_every_node_as_recorded(name: str, libraries: Path, tmp_path: Path) -> None:
     options = ExportOptions(target="cuda", precision="fp16", verify=False)
@@ -129,6 +131,7 @@ def test_bfloat16_without_a_kernel_is_computed_in_float32(
     assert real == {"on_cpu": {}, "copies": [], "not_captured": ""}
 
 
+@pytest.mark.slow
 def test_a_later_opset_is_avoided_where_the_provider_loses_a_kernel(tmp_path: Path) -> None:
     """In opset 22, which bfloat16 Softplus needs, CUDA has no Elu."""
     written = export(structure("apertus-70b"), tmp_path / "x", ExportOptions(target="cuda", precision="bf16"))

@@ -10,6 +10,7 @@ import pytest
 
 from exporters.verification.engines.engine import RUNNERS, Engine
 from exporters.verification.engines.process import EngineError, EngineProcess, kept_processes, started
+from tests.thinned import one_in
 
 START = "import json, os, sys\nsys.stdin.readline()\nprint(json.dumps({'version': '1'}), flush=True)\n"
 ONE_MORE = "sys.stdin.readline()\n"
@@ -88,6 +89,7 @@ def test_an_interpreter_that_does_not_start_is_named(tmp_path: Path) -> None:
         pass
 
 
+@one_in(3)
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int64", "int8", "uint8", "bool"])
 def test_tensors_arrive_as_they_were(tmp_path: Path, dtype: str) -> None:
     runner = tmp_path / "echo.py"

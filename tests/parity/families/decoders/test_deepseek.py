@@ -18,6 +18,7 @@ from tests.parity.families.harness import check
 from tests.parity.families.llamas import LINEAR, rotation
 from tests.parity.families.mixtures import breaks_a_rule
 from tests.parity.reference import build
+from tests.thinned import one_in
 from zoo.builder import assemble
 from zoo.checkpoints.open import open_weights
 from zoo.configs.exporting import write_config
@@ -68,6 +69,7 @@ V3: dict[str, dict[str, Any]] = {
 """Further fields of V3."""
 
 
+@pytest.mark.slow
 def test_groups_of_v2_that_leave_fewer_experts_than_are_chosen(tmp_path):
     """The others that are chosen have the weight 0."""
     config = TestDeepseekV2.configured("groups")
@@ -76,6 +78,7 @@ def test_groups_of_v2_that_leave_fewer_experts_than_are_chosen(tmp_path):
     assert [block.feed_forward.top_k for block in spec.decoder.layer_blocks()[1:]] == [2, 2]
 
 
+@one_in(2)
 @pytest.mark.parametrize("version", [2, 3])
 def test_layers_may_all_be_dense(version, tmp_path):
     family = (TestDeepseekV2, TestDeepseekV3)[version - 2]

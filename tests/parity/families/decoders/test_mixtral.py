@@ -11,6 +11,7 @@ from tests.parity.families.family import FamilyTests
 from tests.parity.families.harness import check
 from tests.parity.families.llamas import ALL, LINEAR, YARN_STATED, draw_llama, rotation
 from tests.parity.families.mixtures import breaks_a_rule
+from tests.thinned import one_in
 
 
 def test_more_experts_for_a_token_than_there_are_are_refused():
@@ -18,6 +19,7 @@ def test_more_experts_for_a_token_than_there_are_are_refused():
     breaks_a_rule(TestMixtral.configured("two of five"), {"num_experts_per_tok": 6}, said)
 
 
+@one_in(2)
 @pytest.mark.parametrize("experts", [1, 5])
 def test_one_expert_for_a_token(experts, tmp_path):
     sizes = {"num_local_experts": experts, "num_experts_per_tok": 1}

@@ -74,7 +74,7 @@ class TestBlenderbot(TestBart):
     refusals = ()
 
 
-@one_in(3)
+@one_in(6)
 @pytest.mark.parametrize("labels", [{}, {"num_labels": 5}])
 @pytest.mark.parametrize("model_class", [hf.BartForSequenceClassification, hf.MBartForSequenceClassification])
 def test_classification_at_the_end_of_sequence(model_class, labels, tmp_path):
