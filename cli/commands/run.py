@@ -115,7 +115,6 @@ class RunOptions:
     def _check_ranking(self, spec: Model) -> None:
         """Raise :class:`specs.base.errors.UserError` for options of retrieval with another head."""
         from specs.base.errors import UserError
-        from specs.kinds.retrieval import Several
 
         texts = spec.architecture == "encoder" and spec.embedding_of(spec.first_stack).takes_tokens
         if self.query and not (texts and spec.head.compares_texts) and not ranks_pages(spec):
@@ -123,7 +122,7 @@ class RunOptions:
                 f"--query ranks texts by the vectors or the terms of an encoder, which {spec.name} does not give\n"
                 f"  value: {spec.architecture}, head {spec.head.kind}\n  Remove the option."
             )
-        if self.head_weight and not isinstance(spec.head, Several):
+        if self.head_weight and len(spec.head.parts) == 1:
             raise UserError(
                 f"--head-weight applies only to models with several heads, and the head of {spec.name} is {spec.head.kind}\n"
                 "  Remove the option."

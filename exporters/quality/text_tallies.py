@@ -14,7 +14,6 @@ from exporters.quality import measures
 from exporters.quality.outputs import Outputs, real_positions
 from exporters.verification.cases import Case
 from specs.kinds.head import HeadKind
-from specs.kinds.retrieval import Several, Sparse
 
 NEIGHBOURS = "same_neighbours"
 
@@ -171,12 +170,12 @@ class Heads:
 
 def text_tally(head: HeadKind, *, several: bool = False) -> TextTally:
     """The tally of a head that ranks texts, which may be one of several."""
-    if isinstance(head, Several):
-        return Heads({name: text_tally(part, several=True) for name, part in head.heads.items()})
     match head.compared_by:
+        case "heads":
+            return Heads({name: text_tally(part, several=True) for name, part in head.parts.items()})
         case "late interaction":
             return TokenVectors(head.vector_output, several=several)
         case "terms":
             return TokenWeights(head.vector_output)
         case _:
-            return Vectors(head.vector_output, products=isinstance(head, Sparse))
+            return Vectors(head.vector_output, products=head.weighs_terms)

@@ -17,7 +17,6 @@ from exporters.runtime.model_inputs import InputBatch, ModelInputs, batches
 from exporters.runtime.sentences import Similarity
 from specs.base.errors import UserError, option_name
 from specs.kinds.head import HeadKind
-from specs.kinds.retrieval import MultiVector, Several, Sparse, TokenWeights
 from zoo.weights.files import TensorFiles
 from zoo.weights.modules import DOCUMENT, QUERY
 from zoo.weights.source import WeightError
@@ -40,7 +39,7 @@ class EncodedTexts:
     @property
     def weighs_terms(self) -> bool:
         """Whether the values are weights of terms."""
-        return isinstance(self.head, Sparse | TokenWeights)
+        return self.head.weighs_terms
 
     def scores(self, texts: EncodedTexts) -> Floats:
         """The score of each text for each of these as a query, Q N."""
@@ -94,7 +93,7 @@ class RetrievalRunner:
         head = encoder.spec.head
         self._encoder, self._similarity, self._special = encoder, similarity, sorted(special)
         self._static = static
-        self.heads: Mapping[str, HeadKind] = head.heads if isinstance(head, Several) else {head.kind: head}
+        self.heads = head.parts
         self._query = self.heads[QUERY] if set(self.heads) == {QUERY, DOCUMENT} else None
         if self._query is not None:
             self.heads = {DOCUMENT: self.heads[DOCUMENT]}
@@ -127,27 +126,25 @@ class RetrievalRunner:
         }
 
     def _similarity_of(self, head: HeadKind) -> Similarity:
-        if isinstance(head, MultiVector):
+        if head.compared_by == "late interaction":
             return "maxsim"
-        similarity = (
-            None if self._similarity == "maxsim" or isinstance(head, TokenWeights) else self._similarity
-        )
-        if isinstance(head, Sparse) and self.several:
-            similarity = None
-        return similarity or ("dot" if isinstance(head, Sparse | TokenWeights) else "cosine")
+        if head.weighs_terms and (self.several or head.compared_by == "terms"):
+            return "dot"
+        stated = None if self._similarity == "maxsim" else self._similarity
+        return stated or ("dot" if head.weighs_terms else "cosine")
 
     def _values(
         self, head: HeadKind, batch: InputBatch, outputs: Mapping[str, Floats], mask: Ids | None
     ) -> list[Floats]:
-        if isinstance(head, Sparse):
-            return list(outputs[head.vector_output])
-        if isinstance(head, MultiVector | TokenWeights):
-            rows = outputs[head.vector_output]
-            real = [row if mask is None else row[mask[index] == 1] for index, row in enumerate(rows)]
-            if isinstance(head, MultiVector):
-                return [row[1:] for row in real] if self.several else real
+        if head.compared_by == "vectors" and not head.weighs_terms:
+            return list(self._encoder.sequence_vectors(head, outputs, mask).values)
+        rows = outputs[head.vector_output]
+        if head.compared_by == "vectors":
+            return list(rows)
+        real = [row if mask is None else row[mask[index] == 1] for index, row in enumerate(rows)]
+        if head.weighs_terms:
             return [self._terms(ids, weights) for ids, weights in zip(batch, real, strict=True)]
-        return list(self._encoder.sequence_vectors(head, outputs, mask).values)
+        return [row[1:] for row in real] if self.several else real
 
     def _terms(self, ids: object, weights: Floats) -> Floats:
         """The largest weight of each term's tokens, V."""

@@ -14,7 +14,6 @@ from exporters.layouts import LAYOUTS
 from exporters.layouts.onnx_usage import profiles_of
 from exporters.layouts.purpose import purpose_of
 from specs.base.errors import UserError
-from specs.kinds.retrieval import Several
 from specs.model.model import Model
 from zoo.core.units import byte_text
 from zoo.files.card import CARD, sealed
@@ -271,8 +270,8 @@ def _queries(spec: Model, manifest: Manifest) -> str:
             "## Queries\n\nThe graph encodes documents. A query needs none: every token of it, without special tokens, has the weight "
             f"of its id in `{weights}`, once. The score of a document is the product of both vectors."
         )
-    if isinstance(spec.head, Several) and set(spec.head.heads) == {QUERY, DOCUMENT}:
-        query, document = (spec.head.heads[name].vector_output for name in (QUERY, DOCUMENT))
+    if set(spec.head.parts) == {QUERY, DOCUMENT}:
+        query, document = (spec.head.parts[name].vector_output for name in (QUERY, DOCUMENT))
         return f"## Queries\n\n`{query}` is the vector of a query, and `{document}` that of a document."
     return ""
 

@@ -28,7 +28,6 @@ from exporters.steps.verify import Verified
 from exporters.target.kernels.table import table_of
 from exporters.target.profiles import longest_sequence, profile, provider_options
 from specs.forms.resolved import resolved
-from specs.kinds.retrieval import Sparse
 from specs.language.writing import dump
 from zoo.checkpoints.carried import carry, carry_files, carry_static_queries
 from zoo.configs.sentence import PROMPTS, SETTINGS
@@ -128,7 +127,7 @@ def _write_settings(plan: Plan, deployment: Deployment, directory: Path, *, shar
     if deployment.spec.head.embeds_texts:
         carry(body_directory(deployment.origin), directory, SETTINGS)
         carry(deployment.origin, directory, PROMPTS)
-    if isinstance(deployment.spec.head, Sparse):
+    if deployment.spec.head.weighs_terms:
         carry_static_queries(deployment.origin, directory)
     settings = dict(plan.layout.settings(deployment, shared))
     if plan.target.profiles is not None:

@@ -1,6 +1,6 @@
 """Heads: outputs computed from the last hidden state."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, ClassVar, Literal
 
 from specs.base.base import (
@@ -23,7 +23,9 @@ class HeadKind(Component):
     generate.  ``compared_by`` is how the quality of an export is judged: by its outputs as they are, by ``logits`` as scores of
     classes or tokens, by the scores of pairs of a text and an image, by the directions of the vectors of ``vector_output``, by the
     late interaction of its vectors, one per token, by its weights of tokens as terms, or by each of several heads.
-    ``stored_as`` is the kind of head whose tensors a checkpoint holds, if another. ``embeds_texts`` says that modules of sentence-transformers can describe it, whose settings then apply to texts.
+    ``stored_as`` is the kind of head whose tensors a checkpoint holds, if another. ``embeds_texts`` says that modules of
+    sentence-transformers can describe it, whose settings then apply to texts, and ``weighs_terms`` that it weighs terms of the
+    vocabulary.
     """
 
     meets: ClassVar[bool] = False
@@ -34,6 +36,12 @@ class HeadKind(Component):
     ] = "values"
     stored_as: ClassVar[str | None] = None
     embeds_texts: ClassVar[bool] = False
+    weighs_terms: ClassVar[bool] = False
+
+    @property
+    def parts(self) -> "Mapping[str, HeadKind]":
+        """The heads that give its outputs, by name."""
+        return {self.kind: self}
 
     @property
     def stored_kind(self) -> str:

@@ -1,7 +1,7 @@
 """Heads for retrieval: vectors of tokens, weights of tokens and of terms of the vocabulary, and several heads at once."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
@@ -82,6 +82,7 @@ class Sparse(MaskedScores):
     stored_as: ClassVar[str] = "masked_language_modeling"
     scores_vocabulary: ClassVar[bool] = False
     compared_by: ClassVar[Literal["vectors"]] = "vectors"  # type: ignore[assignment]
+    weighs_terms: ClassVar[bool] = True
     pooling: Annotated[
         Literal["max", "sum"],
         ValueDescriptions(
@@ -117,6 +118,7 @@ class TokenWeights(HeadKind):
 
     kind: Literal["token_weights"] = "token_weights"
     compared_by: ClassVar[Literal["terms"]] = "terms"
+    weighs_terms: ClassVar[bool] = True
 
     @property
     def vector_output(self) -> str:
@@ -141,6 +143,10 @@ class Several(HeadKind):
     heads: dict[str, Head]
     """The heads by name, each `pooled`, `multi_vector`, `sparse` or `token_weights`; a name has lowercase letters and `_` only. Two
     heads `query` and `document` are for queries and for the texts that these are compared with."""
+
+    @property
+    def parts(self) -> Mapping[str, HeadKind]:
+        return self.heads
 
     def steps(self, context: PartContext) -> Iterator[Step | Output]:
         yield Step(

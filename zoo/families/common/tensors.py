@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
-from specs.kinds.retrieval import Several
 from specs.kinds.transforming_head import TransformingHead
 from specs.model.model import Model
 from zoo.families.common.transforms import SAME, STACKED, Pointwise, Shape, Transform, Transposed
@@ -114,7 +113,7 @@ def _dense(directory: str, module: str, where: Callable[[Model], bool] | None = 
 
 
 def _has_dense(spec: Model, part: str = "") -> bool:
-    head = spec.head.heads.get(part) if isinstance(spec.head, Several) else spec.head
+    head = spec.head.parts.get(part or spec.head.kind)
     return isinstance(head, TransformingHead) and head.activation is not None
 
 
