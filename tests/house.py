@@ -12,13 +12,16 @@ import ast
 import json
 import re
 import subprocess
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 
 import grimp
 import networkx as nx  # type: ignore[import-untyped]
+
+import specs.language.load  # noqa: F401 - every kind of part is registered
+from specs.base.base import Component
 
 PACKAGES = ("specs", "zoo", "exporters", "cli")
 
@@ -55,6 +58,7 @@ class House:
     files: dict[str, int]
     rooms: dict[str, Rooms]
     class_tests: int
+    ladders: int
     getattr_lines: int
     long_functions: int
     many_parameters: int
@@ -110,6 +114,25 @@ def _functions(tree: ast.Module) -> list[ast.FunctionDef | ast.AsyncFunctionDef]
     return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
 
 
+def _kinds(component: type = Component) -> set[str]:
+    """The names of the classes of specs' parts."""
+    names = {component.__name__}
+    for kind in component.__subclasses__():
+        names |= _kinds(kind)
+    return names
+
+
+def _ladders(function: ast.AST, kinds: set[str]) -> int:
+    """The tests by ``isinstance`` of a function that sort a value by its kind: those of values tested for several kinds."""
+    tested: dict[str, list[str]] = defaultdict(list)
+    for node in ast.walk(function):
+        match node:
+            case ast.Call(ast.Name("isinstance"), [value, classes]):
+                if any(isinstance(part, ast.Name) and part.id in kinds for part in ast.walk(classes)):
+                    tested[ast.unparse(value)].append(ast.unparse(classes))
+    return sum(len(tests) for tests in tested.values() if len(set(tests)) > 1)
+
+
 def _nounless(tree: ast.Module) -> int:
     stored = (
         node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
@@ -145,10 +168,12 @@ def house() -> House:
         folders[path.parts[0]] += 1
         lines[path.parts[0]] += len(path.read_text("utf-8").splitlines())
     figures = Counter[str]()
+    kinds = _kinds()
     for path in sources(*PACKAGES):
         text = path.read_text("utf-8")
         tree = ast.parse(text)
         figures["isinstance"] += len(_KIND_TESTS.findall(text))
+        figures["ladders"] += sum(_ladders(function, kinds) for function in _functions(tree))
         figures["getattr"] += sum("getattr(" in line for line in text.splitlines())
         for function in _functions(tree):
             arguments = function.args
@@ -162,6 +187,7 @@ def house() -> House:
         dict(folders),
         {package: rooms_of(package, graph) for package in PACKAGES},
         figures["isinstance"],
+        figures["ladders"],
         figures["getattr"],
         figures["long"],
         figures["many"],
@@ -187,7 +213,10 @@ def main() -> None:
             f"{package:<10}{measured.lines[package]:>8,}{measured.files[package]:>7}{rooms.flat:>6}{rooms.rooms:>7}"
             f"{rooms.arrows:>8}{rooms.floors:>8}{rooms.circles:>9}{rooms.up:>4}"
         )
-    print(f"tests for a class by isinstance {measured.class_tests}, with getattr {measured.getattr_lines}")
+    print(
+        f"tests for a class by isinstance {measured.class_tests}, with getattr {measured.getattr_lines}, of several kinds in turn "
+        f"{measured.ladders}"
+    )
     print(
         f"functions above {LONG} lines {measured.long_functions}, above {MANY} parameters {measured.many_parameters}"
     )
