@@ -114,7 +114,7 @@ def _functions(tree: ast.Module) -> list[ast.FunctionDef | ast.AsyncFunctionDef]
     return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
 
 
-def _kinds(component: type = Component) -> set[str]:
+def _kinds(component: type[Component] = Component) -> set[str]:
     """The names of the classes of specs' parts."""
     names = {component.__name__}
     for kind in component.__subclasses__():

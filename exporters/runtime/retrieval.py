@@ -130,8 +130,8 @@ class RetrievalRunner:
             return "maxsim"
         if head.weighs_terms and (self.several or head.compared_by == "terms"):
             return "dot"
-        stated = None if self._similarity == "maxsim" else self._similarity
-        return stated or ("dot" if head.weighs_terms else "cosine")
+        similarity = None if self._similarity == "maxsim" else self._similarity
+        return similarity or ("dot" if head.weighs_terms else "cosine")
 
     def _values(
         self, head: HeadKind, batch: InputBatch, outputs: Mapping[str, Floats], mask: Ids | None
