@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from transformers import AutoConfig
 
 from specs.model.model import Model
 from tests.parity.families.as_stated import (
@@ -148,6 +149,20 @@ def test_the_field_that_the_reference_reads_decides(
 def test_contradictions_are_refused(model_type: str, fields: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         spec_of({**_without_rope(model_type), **fields})
+
+
+@pytest.mark.parametrize("model_type", [name for name, data in CONFIGS.items() if "text_config" in data])
+def test_tables_are_tied_where_the_reference_reads_that_they_are(model_type: str) -> None:
+    """In the config of the whole, or in that of the decoder, too."""
+    data = copy.deepcopy(CONFIGS[model_type])
+    data["tie_word_embeddings"], data["text_config"]["tie_word_embeddings"] = False, True
+    reference = AutoConfig.for_model(**copy.deepcopy(data))
+    try:
+        head = spec_of(data).head
+    except ConfigError as error:
+        assert "tie_word_embeddings: must be true" in str(error)  # noqa: PT017 - a table is always tied
+        return
+    assert getattr(head, "tie_embeddings", False) == reference.tie_word_embeddings
 
 
 OF_TRANSFORMERS_4: dict[str, Any] = {

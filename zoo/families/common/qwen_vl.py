@@ -110,7 +110,8 @@ class QwenVL(Family):
 
     ``norm`` is that of the connector; ``out`` the field of the width that images become. Configs are written with the decoder's
     fields among those of the whole where ``flat``, as clients read them. ``deep``: vectors of earlier layers are read too, with
-    the same norm after they are joined.  ``token`` is the usual placeholder.
+    the same norm after they are joined.  ``token`` is the usual placeholder. ``ties_as_text``: the reference ties the decoder's table
+    where the decoder's config says so, too, as before transformers 5.
     """
 
     images: Family
@@ -120,12 +121,13 @@ class QwenVL(Family):
     flat: bool = False
     deep: bool = False
     token: int = 151655
+    ties_as_text: bool = False
 
     def spec(self, config: Config, class_name: str) -> Data:
         config.ignore(*_TOKENS)
         text, tied = config, config.bool(TIED, default=False)
         if (inner := config.part(TEXT_CONFIG)) is not None:
-            tied = tied or inner.bool(TIED, default=False)
+            tied = tied or (self.ties_as_text and inner.bool(TIED, default=False))
             text = config.model(TEXT_CONFIG, (self.text.model_type,), (TIED,))
             text.ignore("image_token_id", *_TOKENS)
         decoder = self.text.spec(text, next(iter(self.text.classes)))

@@ -134,7 +134,17 @@ class _Encoder(Family):
 
 
 _ENCODER = _Encoder(
-    "parakeet_encoder", _TENSORS, _BODY, {ENCODER_CLASS: BODY}, ignored=("layerdrop", "num_key_value_heads")
+    "parakeet_encoder",
+    _TENSORS,
+    _BODY,
+    {ENCODER_CLASS: BODY},
+    fixed={
+        "num_key_value_heads": (
+            f.Int("num_attention_heads", default=8),
+            "every head has keys and values of its own",
+        )
+    },
+    ignored=("layerdrop",),
 )
 
 

@@ -102,5 +102,6 @@ FAMILIES = (
         images=VISION,
         text=replace(TEXT, model_type="qwen2_5_vl_text"),
         norm=_NORM,
+        ties_as_text=True,
     ),
 )

@@ -126,5 +126,6 @@ FAMILIES = (
         norm=_NORM,
         out="hidden_size",
         flat=True,
+        ties_as_text=True,
     ),
 )
