@@ -41,6 +41,10 @@ SAME_NAMES = ("logits", "last_hidden_state", "pooler_output", "start_logits", "e
 """Outputs that the reference has under our name."""
 
 
+class ReferenceFailsError(Exception):
+    """A reference that can be built computes nothing."""
+
+
 Prepare = Callable[[Any, int], None]
 """Changes a reference whose weights were drawn from a seed."""
 
@@ -117,9 +121,15 @@ def check_reference(
 
 
 def compare(reference: PreTrainedModel, spec: Model, ours: Any) -> float:
-    """How far a model is from its reference, in one pass over a batch padded on the right."""
+    """How far a model is from its reference, in one pass over a batch padded on the right.
+
+    Raises :class:`ReferenceFailsError` where the reference computes nothing.
+    """
     batch = _Batch(spec, reference.config, 13, "right", 1, steps=False, position_ids=False)
-    expected = batch.reference(reference)
+    try:
+        expected = batch.reference(reference)
+    except Exception as error:
+        raise ReferenceFailsError(str(error)) from error
     return max(batch.largest(outputs, expected) for outputs in batch.ours(ours))
 
 
