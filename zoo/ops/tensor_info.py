@@ -87,14 +87,17 @@ def broadcast(*shapes: Shape) -> Shape:
     return tuple(result)
 
 
-@functools.cache
-def _example(dtype: torch.dtype, rank: int) -> torch.Tensor:
-    return torch.empty((1,) * rank, dtype=dtype)
-
-
 def promoted(*values: Any) -> torch.dtype:
     """The dtype in which torch computes with one or two values: tensors (as :class:`TensorInfo`), numbers or sizes."""
-    examples = [_example(v.dtype, min(v.ndim, 1)) if isinstance(v, TensorInfo) else v for v in values]
+    return _promoted(*[(v.dtype, v.shape != ()) if isinstance(v, TensorInfo) else type(v) for v in values])
+
+
+@functools.cache
+def _promoted(*kinds: tuple[torch.dtype, bool] | type) -> torch.dtype:
+    """:func:`promoted` of tensors by dtype, with axes or without, and of numbers by type, which alone matter."""
+    examples = [
+        torch.empty((1,) * kind[1], dtype=kind[0]) if isinstance(kind, tuple) else kind() for kind in kinds
+    ]
     return torch.result_type(examples[0], examples[-1])
 
 

@@ -12,7 +12,7 @@ from zoo.ops.operation import CALLS, target_name
 from zoo.ops.saved import NodeInfos
 from zoo.reports.flops import flops_at
 from zoo.reports.polynomial import BATCH, Interpolation, Polynomial
-from zoo.tracing.sizing import SizedGraph, once_each
+from zoo.tracing.sizing import SizedGraph
 from zoo.tracing.symbols import summands
 from zoo.tracing.task import FRAMES, IMAGES, VECTORS, Task
 from zoo.tracing.traced_model import TaskTrace
@@ -82,7 +82,7 @@ class Trace:
         """FLOPs of a call: matrix products, and everything else. Raises the errors of :meth:`polynomial`."""
         first = self._sized.same_call[node]
         if first not in self._flops:
-            costs = once_each(node, self._sized.by_point, flops_at)
+            costs = self._sized.once_each(first, flops_at)
             self._flops[first] = (
                 self._through(node, tuple(flops.matmul for flops in costs)),
                 self._through(node, tuple(flops.other for flops in costs)),
