@@ -76,6 +76,8 @@ def shapes_of(*values: Any) -> list[Shape]:
 
 def broadcast(*shapes: Shape) -> Shape:
     """The common shape. Raises ValueError if the shapes do not broadcast."""
+    if len(set(shapes)) == 1:
+        return shapes[0]
     rank = max(map(len, shapes))
     padded = [(1,) * (rank - len(shape)) + shape for shape in shapes]
     result = []

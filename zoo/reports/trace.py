@@ -8,7 +8,8 @@ from torch import fx
 
 from specs.base.errors import UserError
 from zoo.builder import ZooModel
-from zoo.ops.operation import CALLS, target_name
+from zoo.ops.flops import no_flops
+from zoo.ops.operation import CALLS, operation_of, target_name
 from zoo.ops.saved import NodeInfos
 from zoo.reports.flops import flops_at
 from zoo.reports.polynomial import BATCH, Interpolation, Polynomial
@@ -31,6 +32,9 @@ SYMBOLS = {
     VECTORS: "S",
 }
 """The symbol of each named size of a task; T is the length of an encoder-only model."""
+
+
+_NOTHING = Polynomial({}), Polynomial({})
 
 
 def traced(model: ZooModel, task: Task) -> fx.Graph:
@@ -80,6 +84,9 @@ class Trace:
 
     def flops(self, node: fx.Node) -> tuple[Polynomial, Polynomial]:
         """FLOPs of a call: matrix products, and everything else. Raises the errors of :meth:`polynomial`."""
+        entry = operation_of(node.target)
+        if entry is not None and entry.flops is no_flops:
+            return _NOTHING
         first = self._sized.same_call[node]
         if first not in self._flops:
             costs = self._sized.once_each(first, flops_at)

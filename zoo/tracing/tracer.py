@@ -93,7 +93,7 @@ class SymbolicValue(fx.Proxy):
     ) -> Any:
         """Record a call of torch.  A tracer has no other tracer's values, so the first one found tells where."""
         positional, named = args or (), kwargs or {}
-        if isinstance(orig_method, torch._C.ScriptMethod | torch._ops.HigherOrderOperator):
+        if isinstance(orig_method, _SCRIPTED):
             return super().__torch_function__(orig_method, types, positional, named)
         method = _is_method(orig_method)
         return _tracer_of((positional, named)).create_proxy(
@@ -120,7 +120,8 @@ class SymbolicValue(fx.Proxy):
         return int(self.ndim)
 
 
-_is_method = functools.cache(is_tensor_method_or_property)
+_SCRIPTED = (torch._C.ScriptMethod, torch._ops.HigherOrderOperator)
+_is_method = functools.cache(is_tensor_method_or_property)  # which sets filters of warnings at every call
 
 
 class Tracer(GraphAppendingTracer):
@@ -325,8 +326,10 @@ def _first(values: Any) -> SymbolicValue | None:
         return values
     if isinstance(values, dict):
         return _first(tuple(values.values()))
-    if isinstance(values, tuple | list):
-        return next((first for value in values if (first := _first(value)) is not None), None)
+    if isinstance(values, (tuple, list)):
+        for value in values:
+            if (first := _first(value)) is not None:
+                return first
     return None
 
 
