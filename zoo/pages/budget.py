@@ -26,7 +26,10 @@ def budget_data(report: Report) -> dict[str, Any]:
         "itemsize": {name: DTYPES[name].itemsize for name in dtypes},
         "cache": _cache_data(report),
         "stages": {
-            name: {"read": _read_data(report.costs.weights_by_share[name]), "outputs": polynomial_data(stage.outputs)}
+            name: {
+                "read": _read_data(report.costs.weights_by_share[name]),
+                "outputs": polynomial_data(stage.outputs),
+            }
             for name, stage in report.costs.stages.items()
         },
         "batches": BATCHES,
