@@ -14,7 +14,6 @@ from zoo.ops.saved import saves_nothing
 from zoo.ops.tensor_info import Shape, TensorInfo
 from zoo.ops.tokens import separate
 
-
 _REFUSED = (TensorInfo, list, bool)
 _ALL = slice(None)
 
