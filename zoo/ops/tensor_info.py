@@ -91,12 +91,13 @@ def broadcast(*shapes: Shape) -> Shape:
 
 def promoted(*values: Any) -> torch.dtype:
     """The dtype in which torch computes with one or two values: tensors (as :class:`TensorInfo`), numbers or sizes."""
-    return _promoted(*[(v.dtype, v.shape != ()) if isinstance(v, TensorInfo) else type(v) for v in values])
+    kinds = tuple((v.dtype, v.shape != ()) if isinstance(v, TensorInfo) else type(v) for v in values)
+    return _promoted(kinds, torch.get_default_dtype())
 
 
 @functools.cache
-def _promoted(*kinds: tuple[torch.dtype, bool] | type) -> torch.dtype:
-    """:func:`promoted` of tensors by dtype, with axes or without, and of numbers by type, which alone matter."""
+def _promoted(kinds: tuple[Any, ...], default: torch.dtype) -> torch.dtype:
+    """:func:`promoted` of tensors by dtype, with axes or without, and of numbers by type: with torch's default, all that matters."""
     examples = [
         torch.empty((1,) * kind[1], dtype=kind[0]) if isinstance(kind, tuple) else kind() for kind in kinds
     ]

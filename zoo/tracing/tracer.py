@@ -256,7 +256,7 @@ class Tracer(GraphAppendingTracer):
         if kind == "call_function" and hasattr(target, "__wrapped__") and operation_of(target) is None:
             return self._followed(target, args, kwargs)
         node = self.create_node(kind, target, self.create_arg(args), self.create_arg(kwargs))
-        proxy = SymbolicValue(node, self)
+        proxy: Any = SymbolicValue(node, self)
         meta = node.meta
         meta["path"] = self._entered[-1] if self._entered else ""
         meta["within"] = self._entered
