@@ -9,6 +9,7 @@ import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 from starlette.applications import Starlette
@@ -26,9 +27,13 @@ from cli.studio.requests import BadRequestError, Fields
 from cli.studio.works import Work, Works
 from specs.base.errors import SpecError, UserError, with_flags
 from specs.language.catalog import presets
+from zoo.core.collector import collector_paused
 from zoo.training.names import SYNTHETIC
 
 _LINES = "application/x-ndjson"
+
+_SENDING = 0.02
+"""The most seconds that garbage waits for an answer to be sent."""
 
 
 class Studio:
@@ -228,18 +233,24 @@ async def _in_thread(
     """The items of an iterator that runs in a thread, as they come."""
     loop = asyncio.get_running_loop()
     queue: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
+    sent = Event()
 
     def run() -> None:
-        try:
-            for item in make():
-                loop.call_soon_threadsafe(queue.put_nowait, item)
-        except Exception as error:  # a fault of ours must not leave the page waiting
-            fault = {"message": f"The figures cannot be computed: {type(error).__name__}: {error}"}
-            loop.call_soon_threadsafe(queue.put_nowait, {"part": "fault", "data": fault})
-        finally:
-            loop.call_soon_threadsafe(queue.put_nowait, None)
-            gc.collect(0)  # while the page draws
+        with collector_paused():
+            try:
+                for item in make():
+                    loop.call_soon_threadsafe(queue.put_nowait, item)
+            except Exception as error:  # a fault of ours must not leave the page waiting
+                fault = {"message": f"The figures cannot be computed: {type(error).__name__}: {error}"}
+                loop.call_soon_threadsafe(queue.put_nowait, {"part": "fault", "data": fault})
+            finally:
+                loop.call_soon_threadsafe(queue.put_nowait, None)
+                sent.wait(_SENDING)
+                gc.collect(0)  # while the page draws: it stops all threads, so the last item is sent first
 
     worker.submit(run)
-    while (item := await queue.get()) is not None:
-        yield item
+    try:
+        while (item := await queue.get()) is not None:
+            yield item
+    finally:
+        sent.set()

@@ -246,10 +246,10 @@ def _stated_in(model: Model, name: str, path: SpecPath, layers: tuple[int, ...] 
 
 def _stated(model: Model, stack: Stack, layer: int, path: SpecPath) -> Any:
     """The value that a spec states at a path, before defaults."""
-    blocks = stack.layer_blocks()
-    if layer >= len(blocks):
+    uses = [run.use for run in stack.runs() for _ in range(run.repeat)]
+    if layer >= len(uses):
         return None
-    block = blocks[layer]
+    block = stack.named_block(uses[layer])
     match path:
         case "block", (
             "attention_norm" | "mixer_norm" | "cross_attention_norm" | "feed_forward_norm"

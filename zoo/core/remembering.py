@@ -23,6 +23,8 @@ _ABOUT = {"name", "summary", "source", "year", "expect"}
 _LAYERS = {"layers", "block", "blocks"}
 """The fields of a stack that describe its layers."""
 
+_VALUES = (str, int, float, type(None))
+
 _KEPT = 64
 """The number of results that are kept of each reading: polynomials and sizes, a few hundred kilobytes each at most."""
 
@@ -84,12 +86,11 @@ def remembered(reading: Reading[Model, Rest, Result]) -> Reading[Model, Rest, Re
 
 def has_plugin(part: Any) -> bool:
     """Whether a part of a spec is, or contains, a plugin's component."""
-    if isinstance(part, Mapping):
-        return any(map(has_plugin, part.values()))
-    if isinstance(part, tuple):
-        return any(map(has_plugin, part))
-    if not isinstance(part, Spec):
+    if isinstance(part, _VALUES):
         return False
-    if isinstance(part, Component) and kind_of(part).implementation is not None:
-        return True
-    return any(has_plugin(getattr(part, name)) for name in type(part).model_fields)
+    if isinstance(part, Spec):
+        if isinstance(part, Component) and kind_of(part).implementation is not None:
+            return True
+        return any(map(has_plugin, vars(part).values()))
+    inner = part.values() if isinstance(part, Mapping) else part if isinstance(part, tuple) else ()
+    return any(map(has_plugin, inner))

@@ -9,11 +9,14 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
+from inspect import signature
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import fx, nn
+from torch.fx.proxy import GraphAppendingTracer
 
 from specs.base.words import TIMES, number_text
 
@@ -54,20 +57,52 @@ class _Stream(fx.Proxy):
         return torch.float32
 
 
-class _Parts(fx.Tracer):
-    """Traces a block; its parts are leaves, except residual connections and dropout."""
+class _Parts(GraphAppendingTracer):
+    """Traces a block; its parts are single calls, except residual connections and dropout.
 
-    def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
-        return not isinstance(m, nn.Dropout | nn.Identity) and module_qualified_name not in RESIDUALS
+    torch.fx's own tracer changes ``nn.Module`` itself meanwhile, for every thread, which takes longer than the trace.
+    """
+
+    def trace(self, block: nn.Module) -> fx.Graph:
+        """The graph of the block's forward."""
+        inputs = {
+            name: self.create_proxy("placeholder", name, (), {})
+            for name in signature(block.forward).parameters
+        }
+        parts = [(path, part) for path, part in block.named_modules() if path and _is_part(path, part)]
+        before = [vars(part).get("forward") for _, part in parts]
+        try:
+            for path, part in parts:
+                vars(part)["forward"] = partial(self._call, path)
+            result = block(**inputs)
+        finally:
+            for (_, part), forward in zip(parts, before, strict=True):
+                del vars(part)["forward"]
+                if forward is not None:
+                    vars(part)["forward"] = forward
+        self.create_node("output", "output", (self.create_arg(result),), {})
+        return self.graph
+
+    def _call(self, path: str, *args: Any, **kwargs: Any) -> Any:
+        return self.create_proxy("call_module", path, args, kwargs)
+
+    def create_arg(self, a: Any) -> Any:
+        if isinstance(a, torch.Tensor):
+            return self.create_node("get_attr", "weight", (), {})
+        return super().create_arg(a)
 
     def proxy(self, node: fx.Node) -> fx.Proxy:
         return _Stream(node, self)
 
 
+def _is_part(path: str, module: nn.Module) -> bool:
+    return not isinstance(module, nn.Dropout | nn.Identity) and path not in RESIDUALS
+
+
 def way_through(block: nn.Module) -> Way | None:
     """The path from a block's first argument to its first result, or None if it has more than calls and sums."""
     try:
-        graph = _Parts().trace(block)
+        graph = _Parts(fx.Graph()).trace(block)
     except Exception:  # a plugin's block may branch on values, which cannot be traced
         return None
     source = next(node for node in graph.nodes if node.op == "placeholder")

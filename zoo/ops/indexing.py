@@ -14,6 +14,9 @@ from zoo.ops.saved import saves_nothing
 from zoo.ops.tensor_info import Shape, TensorInfo
 from zoo.ops.tokens import separate
 
+_REFUSED = (TensorInfo, list, bool)
+_ALL = slice(None)
+
 
 def _getitem(x: Any, index: Any) -> Any:
     if not isinstance(x, TensorInfo):
@@ -31,15 +34,17 @@ def indexed_axes(
     Raises TypeError, IndexError or ValueError for an index that torch rejects, and for indexing with tensors.
     """
     parts = list(index) if isinstance(index, tuple) else [index]
-    if any(isinstance(part, TensorInfo | list | bool) for part in parts):
-        raise TypeError("indexing with a tensor or a list is not traced: use F.embedding to look up rows")
-    if not any(part is Ellipsis for part in parts):
-        parts.append(Ellipsis)
-    used = sum(part is not None and part is not Ellipsis for part in parts)
+    used, ellipsis = 0, len(parts)
+    for place, part in enumerate(parts):
+        if isinstance(part, _REFUSED):
+            raise TypeError("indexing with a tensor or a list is not traced: use F.embedding to look up rows")
+        if part is Ellipsis:
+            ellipsis = min(ellipsis, place)
+        elif part is not None:
+            used += 1
     if used > len(shape):
         raise IndexError(f"{used} indices for a tensor with {len(shape)} axes")
-    ellipsis = next(index for index, part in enumerate(parts) if part is Ellipsis)
-    parts[ellipsis : ellipsis + 1] = [slice(None)] * (len(shape) - used)
+    parts[ellipsis : ellipsis + 1] = [_ALL] * (len(shape) - used)
     result: list[tuple[int | None, int | None, Any]] = []
     axis = 0
     for part in parts:
@@ -53,6 +58,8 @@ def indexed_axes(
 
 def _indexed_size(size: int, part: Any) -> int | None:
     """The size of an axis after a slice, or None after an integer."""
+    if part is _ALL:
+        return size
     if isinstance(part, slice):
         if (part.step or 1) < 1:
             raise ValueError("slice steps must be positive")

@@ -76,6 +76,8 @@ def shapes_of(*values: Any) -> list[Shape]:
 
 def broadcast(*shapes: Shape) -> Shape:
     """The common shape. Raises ValueError if the shapes do not broadcast."""
+    if len(set(shapes)) == 1:
+        return shapes[0]
     rank = max(map(len, shapes))
     padded = [(1,) * (rank - len(shape)) + shape for shape in shapes]
     result = []
@@ -87,14 +89,18 @@ def broadcast(*shapes: Shape) -> Shape:
     return tuple(result)
 
 
-@functools.cache
-def _example(dtype: torch.dtype, rank: int) -> torch.Tensor:
-    return torch.empty((1,) * rank, dtype=dtype)
-
-
 def promoted(*values: Any) -> torch.dtype:
     """The dtype in which torch computes with one or two values: tensors (as :class:`TensorInfo`), numbers or sizes."""
-    examples = [_example(v.dtype, min(v.ndim, 1)) if isinstance(v, TensorInfo) else v for v in values]
+    kinds = tuple((v.dtype, v.shape != ()) if isinstance(v, TensorInfo) else type(v) for v in values)
+    return _promoted(kinds, torch.get_default_dtype())
+
+
+@functools.cache
+def _promoted(kinds: tuple[Any, ...], default: torch.dtype) -> torch.dtype:
+    """:func:`promoted` of tensors by dtype, with axes or without, and of numbers by type: with torch's default, all that matters."""
+    examples = [
+        torch.empty((1,) * kind[1], dtype=kind[0]) if isinstance(kind, tuple) else kind() for kind in kinds
+    ]
     return torch.result_type(examples[0], examples[-1])
 
 

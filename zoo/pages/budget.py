@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from specs.files.device import Device, FloatPrecision
 from zoo.pages.costs import polynomial_data
-from zoo.reports.costs import Costs, StageCosts
 from zoo.reports.expert_reads import BATCHES
 from zoo.reports.memory import DTYPES, TrainingState
 from zoo.reports.report import Report
@@ -28,7 +26,10 @@ def budget_data(report: Report) -> dict[str, Any]:
         "itemsize": {name: DTYPES[name].itemsize for name in dtypes},
         "cache": _cache_data(report),
         "stages": {
-            name: {"read": _read_data(stage, report.costs), "outputs": polynomial_data(stage.outputs)}
+            name: {
+                "read": _read_data(report.costs.weights_by_share[name]),
+                "outputs": polynomial_data(stage.outputs),
+            }
             for name, stage in report.costs.stages.items()
         },
         "batches": BATCHES,
@@ -49,16 +50,10 @@ def _cache_data(report: Report) -> dict[str, Any] | None:
     return {"own": own, "encoder": str(report.cache.encoder), "state": report.cache.state_bytes}
 
 
-def _read_data(stage: StageCosts, costs: Costs) -> dict[str, Any]:
+def _read_data(read: Mapping[tuple[int, int] | None, int]) -> dict[str, Any]:
     """The weight values that a call reads: in total, and of experts by the number selected and the total."""
-    fixed, routed = 0, Counter[tuple[int, int]]()
-    for paths, count in stage.weights.groups():
-        share = costs.share_of(paths[0])
-        if share is None:
-            fixed += count * len(paths)
-        else:
-            routed[share] += count * len(paths)
-    return {"fixed": fixed, "routed": [[count, *share] for share, count in routed.items()]}
+    routed = [[size, *share] for share, size in read.items() if share is not None]
+    return {"fixed": read.get(None, 0), "routed": routed}
 
 
 def _device_data(device: Device, dtypes: Iterable[FloatPrecision]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import math
 from collections import defaultdict
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import torch.nn.functional as F
@@ -50,12 +50,12 @@ class StageCosts:
     outputs: Polynomial
     estimated: tuple[str, ...]
 
-    @property
+    @cached_property
     def total(self) -> Polynomial:
         """Matrix products of the whole model."""
         return _total(self.modules)
 
-    @property
+    @cached_property
     def total_elements(self) -> Polynomial:
         """FLOPs of the whole model outside matrix products."""
         return _total(self.elements)
@@ -111,6 +111,16 @@ class Costs:
         """The experts selected per token and their total, if a module belongs to experts."""
         around = (path[:index] for index, letter in enumerate(path) if letter == ".")
         return next((self.routed[outer] for outer in around if outer in self.routed), None)
+
+    @cached_property
+    def weights_by_share(self) -> dict[str, dict[tuple[int, int] | None, int]]:
+        """The weight values that each stage reads: of experts by the number selected per token and the total, others under None."""
+        stages: dict[str, dict[tuple[int, int] | None, int]] = {}
+        for name, stage in self.stages.items():
+            read = stages[name] = defaultdict(int)
+            for paths, size in stage.weights.groups():
+                read[self.share_of(paths[0])] += size * len(paths)
+        return stages
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON data."""

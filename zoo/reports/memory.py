@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch import nn
 
 from zoo.components.mixer import StateTensor
 from zoo.core.tensors import weight_tensors
-from zoo.reports.folding import Folded
+from zoo.reports.folding import Folded, once
 
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 """The precisions of training, caches and activations."""
@@ -18,14 +19,33 @@ DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 FULL = torch.float32
 
 
+@dataclass(frozen=True)
+class _Stored:
+    """The values of a model's floating-point weights and buffers, the bytes of its other ones, and the values of its parameters."""
+
+    floats: int
+    others: int
+    parameters: int
+
+
+@once
+def _stored(folded: Folded) -> _Stored:
+    floats = others = parameters = 0
+    for name, tensor in weight_tensors(folded.model):
+        values = tensor.numel() * folded.copies(name)
+        if tensor.dtype.is_floating_point:
+            floats += values
+        else:
+            others += values * tensor.itemsize
+        if isinstance(tensor, nn.Parameter):
+            parameters += values
+    return _Stored(floats, others, parameters)
+
+
 def stored_bytes(folded: Folded, dtype: torch.dtype) -> int:
     """Bytes of weights and buffers, each stored once, with floats in a dtype."""
-    return sum(
-        tensor.numel()
-        * (dtype if tensor.dtype.is_floating_point else tensor.dtype).itemsize
-        * folded.copies(name)
-        for name, tensor in weight_tensors(folded.model)
-    )
+    stored = _stored(folded)
+    return stored.floats * dtype.itemsize + stored.others
 
 
 @dataclass(frozen=True)
@@ -154,8 +174,7 @@ class TrainingState:
     @classmethod
     def of(cls, folded: Folded, dtype: torch.dtype) -> TrainingState:
         """The state of a model with weights in a dtype; each parameter counts once."""
-        weights = folded.model.named_parameters()
-        parameters = sum(weight.numel() * folded.copies(name) for name, weight in weights)
+        parameters = _stored(folded).parameters
         return cls(
             weights=stored_bytes(folded, dtype),
             gradients=parameters * dtype.itemsize,

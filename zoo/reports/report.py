@@ -125,15 +125,10 @@ class Report(Tabular):
     def _weights_read(self, stage: str, tokens: int) -> int:
         """The bytes of weights that a stage reads for some tokens: of experts, the expected number that they select."""
         values = sum(
-            count * len(paths) * self._met(paths[0], tokens)
-            for paths, count in self.costs.stages[stage].weights.groups()
+            size if share is None else size * expected_experts(*share, tokens) / share[1]
+            for share, size in self.costs.weights_by_share[stage].items()
         )
         return round(values * self.weights[self.precision] / self.stored_values)
-
-    def _met(self, path: str, tokens: int) -> float:
-        """The fraction of a weight that some tokens use: 1, or the expected fraction of randomly selected experts."""
-        share = self.costs.share_of(path)
-        return 1.0 if share is None else expected_experts(*share, tokens) / share[1]
 
     @property
     def expert_reads(self) -> list[ExpertRead]:

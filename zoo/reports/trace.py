@@ -8,11 +8,12 @@ from torch import fx
 
 from specs.base.errors import UserError
 from zoo.builder import ZooModel
-from zoo.ops.operation import CALLS, target_name
+from zoo.ops.flops import no_flops
+from zoo.ops.operation import CALLS, operation_of, target_name
 from zoo.ops.saved import NodeInfos
 from zoo.reports.flops import flops_at
 from zoo.reports.polynomial import BATCH, Interpolation, Polynomial
-from zoo.tracing.sizing import SizedGraph, once_each
+from zoo.tracing.sizing import SizedGraph
 from zoo.tracing.symbols import summands
 from zoo.tracing.task import FRAMES, IMAGES, VECTORS, Task
 from zoo.tracing.traced_model import TaskTrace
@@ -31,6 +32,9 @@ SYMBOLS = {
     VECTORS: "S",
 }
 """The symbol of each named size of a task; T is the length of an encoder-only model."""
+
+
+_NOTHING = Polynomial({}), Polynomial({})
 
 
 def traced(model: ZooModel, task: Task) -> fx.Graph:
@@ -80,9 +84,12 @@ class Trace:
 
     def flops(self, node: fx.Node) -> tuple[Polynomial, Polynomial]:
         """FLOPs of a call: matrix products, and everything else. Raises the errors of :meth:`polynomial`."""
+        entry = operation_of(node.target)
+        if entry is not None and entry.flops is no_flops:
+            return _NOTHING
         first = self._sized.same_call[node]
         if first not in self._flops:
-            costs = once_each(node, self._sized.by_point, flops_at)
+            costs = self._sized.once_each(first, flops_at)
             self._flops[first] = (
                 self._through(node, tuple(flops.matmul for flops in costs)),
                 self._through(node, tuple(flops.other for flops in costs)),

@@ -12,6 +12,7 @@ import torch
 from torch import fx, nn
 
 from specs.model.model import Model
+from specs.model.stack import StackName
 from zoo.builder import ZooModel, assemble
 from zoo.core.remembering import reading_key
 from zoo.core.tensors import weight_tensors
@@ -42,6 +43,7 @@ class TracedModel:
     def __init__(self, spec: Model, dtype: torch.dtype = torch.float32) -> None:
         self.spec, self.dtype = spec, dtype
         self._traces: dict[tuple[str, tuple[Placeholder, ...]], TaskTrace] = {}
+        self._keys: dict[tuple[StackName, ...] | None, str | None] = {}
 
     @cached_property
     def model(self) -> ZooModel:
@@ -50,8 +52,11 @@ class TracedModel:
 
     def key(self, task: Task) -> Hashable | None:
         """All that a reading of a task's graph depends on; None if it may not be kept."""
-        idle = [] if task.runs is None else [name for name, _ in self.spec.stacks() if name not in task.runs]
-        about = reading_key(self.spec, without_layers_of=idle)
+        if task.runs not in self._keys:
+            stacks = [name for name, _ in self.spec.stacks()]
+            idle = [] if task.runs is None else [name for name in stacks if name not in task.runs]
+            self._keys[task.runs] = reading_key(self.spec, without_layers_of=idle)
+        about = self._keys[task.runs]
         return about and (about, self.dtype, task.name, task.inputs)
 
     def trace(self, task: Task) -> TaskTrace:

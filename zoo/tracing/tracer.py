@@ -7,11 +7,11 @@ can replace the body.
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from threading import RLock
 from typing import Any
 
@@ -54,15 +54,22 @@ class UntraceableError(UserError):
 
 def node_infos(node: fx.Node) -> tuple[Any, Any]:
     """Shape and dtype of a node's result in the two runs, from its arguments; one object if all of them are static."""
+    static = True
 
-    def at(run: int) -> Any:
-        def of(operand: fx.Node) -> Any:
-            return operand.meta["info"][run]
+    def first_of(operand: fx.Node) -> Any:
+        nonlocal static
+        first, second = operand.meta["info"]
+        static = static and first is second
+        return first
 
-        return result_info(node.target, fx.map_arg(node.args, of), fx.map_arg(node.kwargs, of))
+    first = result_info(node.target, *fx.map_arg((node.args, node.kwargs), first_of))
+    if static:
+        return first, first
+    return first, result_info(node.target, *fx.map_arg((node.args, node.kwargs), _second_of))
 
-    first = at(0)
-    return first, first if all(map(is_static, node.all_input_nodes)) else at(1)
+
+def _second_of(operand: fx.Node) -> Any:
+    return operand.meta["info"][1]
 
 
 def is_static(node: fx.Node) -> bool:
@@ -86,9 +93,9 @@ class SymbolicValue(fx.Proxy):
     ) -> Any:
         """Record a call of torch.  A tracer has no other tracer's values, so the first one found tells where."""
         positional, named = args or (), kwargs or {}
-        if isinstance(orig_method, torch._C.ScriptMethod | torch._ops.HigherOrderOperator):
+        if isinstance(orig_method, _SCRIPTED):
             return super().__torch_function__(orig_method, types, positional, named)
-        method = is_tensor_method_or_property(orig_method)
+        method = _is_method(orig_method)
         return _tracer_of((positional, named)).create_proxy(
             "call_method" if method else "call_function",
             orig_method.__name__ if method else orig_method,
@@ -113,6 +120,10 @@ class SymbolicValue(fx.Proxy):
         return int(self.ndim)
 
 
+_SCRIPTED = (torch._C.ScriptMethod, torch._ops.HigherOrderOperator)
+_is_method = functools.cache(is_tensor_method_or_property)  # which sets filters of warnings at every call
+
+
 class Tracer(GraphAppendingTracer):
     """Traces a call of a model.
 
@@ -128,7 +139,7 @@ class Tracer(GraphAppendingTracer):
         self.model, self.symbols = model, symbols
         self._names = {id(tensor): name for name, tensor in weight_tensors(model)}
         self._parameters: dict[str, fx.Proxy] = {}
-        self._entered: list[str] = []
+        self._entered: tuple[str, ...] = ()
         self._failed: tuple[Exception | None, str] = None, ""
         """The last error that left a module, and the innermost module that it left."""
 
@@ -170,7 +181,7 @@ class Tracer(GraphAppendingTracer):
             before = [dict(vars(module)) for _, module in modules]
             try:
                 for path, module in modules:
-                    vars(module)["forward"] = partial(self._enter, path, module.forward)
+                    vars(module)["forward"] = functools.partial(self._enter, path, module.forward)
                     for kind in ("_parameters", "_buffers"):
                         if vars(module)[kind]:
                             vars(module)[kind] = _Weights(vars(module)[kind], self._weight)
@@ -181,7 +192,8 @@ class Tracer(GraphAppendingTracer):
                     vars(module).update(state)
 
     def _enter(self, path: str, forward: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        self._entered.append(path)
+        before = self._entered
+        self._entered = (*before, path)
         try:
             return forward(*args, **kwargs)
         except Exception as error:
@@ -189,7 +201,7 @@ class Tracer(GraphAppendingTracer):
                 self._failed = error, path
             raise
         finally:
-            self._entered.pop()
+            self._entered = before
 
     def _weight(self, tensor: Any) -> Any:
         """The value of a weight in the trace; what is no weight as it is."""
@@ -230,10 +242,9 @@ class Tracer(GraphAppendingTracer):
         Arguments are set after the node is made: torch.fx searches those it makes a node with for its own symbolic sizes,
         which takes as long as everything else.
         """
-        if kind not in CALLS:
-            return super().create_node(kind, target, args, kwargs, name, type_expr)
         node = self.graph.create_node(kind, target, (), {}, name or _label(self.graph, target))
-        node.args = args
+        if args:
+            node.args = args
         if kwargs:
             node.kwargs = kwargs
         return node
@@ -244,18 +255,19 @@ class Tracer(GraphAppendingTracer):
     def create_proxy(self, kind: str, target: Any, args: Any, kwargs: Any, *rest: Any, **options: Any) -> Any:
         if kind == "call_function" and hasattr(target, "__wrapped__") and operation_of(target) is None:
             return self._followed(target, args, kwargs)
-        proxy: Any = super().create_proxy(kind, target, args, kwargs, *rest, **options)
-        proxy.node.meta["path"] = self._entered[-1] if self._entered else ""
-        proxy.node.meta["within"] = tuple(self._entered)
+        node = self.create_node(kind, target, self.create_arg(args), self.create_arg(kwargs))
+        proxy: Any = SymbolicValue(node, self)
+        meta = node.meta
+        meta["path"] = self._entered[-1] if self._entered else ""
+        meta["within"] = self._entered
         if target is operator.getitem:
-            refuse_clamped_slice(proxy.node)
+            refuse_clamped_slice(node)
         if kind in CALLS:
-            proxy.node.meta["line"] = calling_line()
-            first, second = node_infos(proxy.node)
+            meta["line"] = calling_line()
+            meta["info"] = first, second = node_infos(node)
             if isinstance(first, int) and first == second:  # a static size
-                self.graph.erase_node(proxy.node)
+                self.graph.erase_node(node)
                 return first
-            proxy.node.meta["info"] = (first, second)
             if isinstance(first, tuple):  # torch.split and the like
                 return tuple(proxy[i] for i in range(len(first)))
         return proxy
@@ -314,8 +326,10 @@ def _first(values: Any) -> SymbolicValue | None:
         return values
     if isinstance(values, dict):
         return _first(tuple(values.values()))
-    if isinstance(values, tuple | list):
-        return next((first for value in values if (first := _first(value)) is not None), None)
+    if isinstance(values, (tuple, list)):
+        for value in values:
+            if (first := _first(value)) is not None:
+                return first
     return None
 
 
