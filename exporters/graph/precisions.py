@@ -13,7 +13,13 @@ from types import MappingProxyType
 
 import torch
 
-from exporters.graph.quantization.scheme import INT8_BLOCK, OWN_BLOCK_SIZES, Quantization, is_table
+from exporters.graph.quantization.scheme import (
+    INT8_BLOCK,
+    OWN_BLOCK_SIZES,
+    WIDE_INT8_BLOCK,
+    Quantization,
+    is_table,
+)
 from exporters.target.targets import Target
 from zoo.weights.blocks import Blocks
 
@@ -82,11 +88,14 @@ def quantization_of(
     in_half = precision.dtype_on(target) == torch.float16
     if precision.bits == 8:
         by_block = not target.multiplies_integers
+        matrices = in_blocks if graph_decodes or by_block else per_row
+        multiplied = target.takes("MatMulNBits", precision.dtype_on(target))
         return Quantization(
-            matrices=in_blocks if graph_decodes or by_block else per_row,
+            matrices=matrices,
             tables=in_blocks if (lookups if by_block else decodes) else per_row,
             own=own,
             static_inputs=static_inputs,
+            wide_inputs=eight_bits(target, WIDE_INT8_BLOCK) if matrices.size or multiplied else None,
             undivided=target.undivided,
         )
     tables = blocks if table_bits == 4 else in_blocks

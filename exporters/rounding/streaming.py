@@ -21,7 +21,7 @@ from exporters.graph.quantization.matrix import whole_rows
 from exporters.graph.quantization.scheme import is_table
 from exporters.rounding.calibrated_weights import CalibratedWeights, Rounding
 from exporters.rounding.experts import RoundedExperts
-from exporters.rounding.gptq import gptq, products_of
+from exporters.rounding.gptq import FactoredProducts, gptq, products_of
 from exporters.rounding.input_search import searched_inputs
 from exporters.rounding.scales import searched
 from zoo import functional
@@ -107,7 +107,7 @@ class _Pass(TorchFunctionMode):
         self._names = {id(tensor): name for name, tensor in weight_tensors(model)}
         self._shapes = {name: tensor.shape for name, tensor in weight_tensors(model)}
         self._meta: dict[tuple[nn.Module, str], Tensor] = {}
-        self._products_of: tuple[Tensor, InputScales | None, Tensor] | None = None
+        self._products_of: tuple[Tensor, InputScales | None, FactoredProducts] | None = None
         self._done = 0
         self._scored = False
         self._experts = {
@@ -257,12 +257,12 @@ class _Pass(TorchFunctionMode):
         self._calibrated.keep_inputs(rounding.names, scales)
         return scales
 
-    def _products(self, x: Tensor, scales: InputScales | None) -> Tensor:
-        """The products of all tokens, ... K -> K K, of x as it is multiplied; parallel layers share x."""
+    def _products(self, x: Tensor, scales: InputScales | None) -> FactoredProducts:
+        """The products of all tokens of x, ... K, as it is multiplied; parallel layers share x."""
         if self._products_of is None or self._products_of[0] is not x or self._products_of[1] is not scales:
             rows = self._rows(x)
             rows = rows if scales is None else scales.rounded(rows) * scales.multipliers
-            self._products_of = x, scales, products_of(rows)
+            self._products_of = x, scales, FactoredProducts.of(products_of(rows))
         return self._products_of[2]
 
     def _rows(self, x: Tensor) -> Tensor:

@@ -23,7 +23,7 @@ from exporters.quality.quality_inputs import QualityInputs
 from exporters.quality.runners import FloatModel
 from exporters.rounding.calibrated_weights import Rounding
 from exporters.rounding.calibration import calibration_batch, pass_over
-from exporters.rounding.gptq import gptq, products_of
+from exporters.rounding.gptq import FactoredProducts, gptq, products_of
 from exporters.rounding.scales import searched
 from exporters.rounding.streaming import calibrate
 from exporters.steps.manifest import Export
@@ -108,7 +108,7 @@ def rounded_whole(spec: Model, case: Case) -> ZooModel:
         assert side.mask is not None
         real = side.mask == 1
         rows = x[real] if x.shape[:-1] == real.shape else x.flatten(0, -2)
-        codes = gptq(BLOCKS, linear.weight.detach(), products_of(rows))
+        codes = gptq(BLOCKS, linear.weight.detach(), FactoredProducts.of(products_of(rows)))
         linear.weight.data.copy_(BLOCKS.restore(codes, linear.weight.shape[1]))
 
     for module in model.modules():
