@@ -79,7 +79,9 @@ def quantization_of(
 
     ``decodes``: whether the model generates token by token; ``graph_decodes``: whether this graph does; ``own``: the blocks
     of single weights by name. One token is bound by reading weights, for which blocks are best; many tokens are bound by
-    multiplication, which is fastest with one scale per row.
+    multiplication, which is fastest with one scale per row. The encoder of a model that generates has no static scales: the last
+    matrices of its feed-forwards and of attention, whose inputs have the rarest outliers, are in blocks where a target multiplies
+    by them.
     """
     if precision.bits is None:
         return None
@@ -89,13 +91,13 @@ def quantization_of(
     if precision.bits == 8:
         by_block = not target.multiplies_integers
         matrices = in_blocks if graph_decodes or by_block else per_row
-        multiplied = target.takes("MatMulNBits", precision.dtype_on(target))
+        finer = matrices.size or (decodes and target.takes("MatMulNBits", precision.dtype_on(target)))
         return Quantization(
             matrices=matrices,
             tables=in_blocks if (lookups if by_block else decodes) else per_row,
             own=own,
             static_inputs=static_inputs,
-            wide_inputs=eight_bits(target, WIDE_INT8_BLOCK) if matrices.size or multiplied else None,
+            wide_inputs=eight_bits(target, WIDE_INT8_BLOCK) if finer else None,
             undivided=target.undivided,
         )
     tables = blocks if table_bits == 4 else in_blocks
