@@ -60,26 +60,30 @@ def calibrate(
     tokens that choose them; tables by the scales of least error. Errors of the source and of ``run`` are passed on.
     """
     calibrated = CalibratedWeights(source, directory)
-    tables = [name for name in roundings if is_table((name,))]
+    tables = {name: rounding for name, rounding in roundings.items() if is_table((name,))}
     streamed = _Pass(
         model, calibrated, roundings, lambda done: on_progress(len(tables) + done, len(roundings))
     )
     with torch.no_grad():
-        for done, name in enumerate(tables):
-            on_progress(done, len(roundings))
-            calibrated.keep(
-                name, roundings[name], _searched(source, name, roundings[name], streamed.width(name))
-            )
+        round_to_nearest(model, calibrated, tables, lambda done: on_progress(done, len(roundings)))
         with streamed.hooked(), streamed:
             run(model, streamed.choose_rows)
     return calibrated
 
 
-def _searched(source: WeightSource, name: str, rounding: Rounding, width: int) -> Quantized:
-    return Quantized.joined(
-        searched(rounding.blocks, rows, None, rounding.dtype)
-        for rows in whole_rows(source.pieces(name), width)
-    )
+def round_to_nearest(
+    model: ZooModel,
+    weights: CalibratedWeights,
+    roundings: Mapping[str, Rounding],
+    on_progress: Callable[[int], None],
+) -> None:
+    """Set the nearest codes of matrices of a model, for the scales of least error whatever the inputs."""
+    widths = {name: tensor.shape[-1] for name, tensor in weight_tensors(model)}
+    for done, (name, rounding) in enumerate(roundings.items()):
+        on_progress(done)
+        rows = whole_rows(weights.pieces(name), widths[name])
+        codes = (searched(rounding.blocks, part, None, rounding.dtype) for part in rows)
+        weights.keep(name, rounding, Quantized.joined(codes))
 
 
 class _Pass(TorchFunctionMode):
@@ -133,10 +137,6 @@ class _Pass(TorchFunctionMode):
     def choose_rows(self, real: Tensor | None) -> None:
         """Set the rows that layers see from now on."""
         self._real = None if real is None or bool(real.all()) else real
-
-    def width(self, name: str) -> int:
-        """The columns of a matrix."""
-        return self._shapes[name][1]
 
     @contextmanager
     def hooked(self) -> Iterator[None]:
