@@ -13,7 +13,13 @@ from types import MappingProxyType
 
 import torch
 
-from exporters.graph.quantization.scheme import INT8_BLOCK, OWN_BLOCK_SIZES, Quantization, is_table
+from exporters.graph.quantization.scheme import (
+    INT8_BLOCK,
+    OWN_BLOCK_SIZES,
+    WIDE_INT8_BLOCK,
+    Quantization,
+    is_table,
+)
 from exporters.target.targets import Target
 from zoo.weights.blocks import Blocks
 
@@ -73,7 +79,9 @@ def quantization_of(
 
     ``decodes``: whether the model generates token by token; ``graph_decodes``: whether this graph does; ``own``: the blocks
     of single weights by name. One token is bound by reading weights, for which blocks are best; many tokens are bound by
-    multiplication, which is fastest with one scale per row.
+    multiplication, which is fastest with one scale per row. The encoder of a model that generates has no static scales: the last
+    matrices of its feed-forwards and of attention, whose inputs have the rarest outliers, are in blocks where a target multiplies
+    by them.
     """
     if precision.bits is None:
         return None
@@ -82,11 +90,14 @@ def quantization_of(
     in_half = precision.dtype_on(target) == torch.float16
     if precision.bits == 8:
         by_block = not target.multiplies_integers
+        matrices = in_blocks if graph_decodes or by_block else per_row
+        finer = matrices.size or (decodes and target.takes("MatMulNBits", precision.dtype_on(target)))
         return Quantization(
-            matrices=in_blocks if graph_decodes or by_block else per_row,
+            matrices=matrices,
             tables=in_blocks if (lookups if by_block else decodes) else per_row,
             own=own,
             static_inputs=static_inputs,
+            wide_inputs=eight_bits(target, WIDE_INT8_BLOCK) if finer else None,
             undivided=target.undivided,
         )
     tables = blocks if table_bits == 4 else in_blocks

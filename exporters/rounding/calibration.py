@@ -18,7 +18,7 @@ from exporters.quality.judge import cases_of, input_batch
 from exporters.quality.pairs import placeholder_of
 from exporters.quality.quality_inputs import QualityInputs
 from exporters.rounding.calibrated_weights import CalibratedWeights, Rounding
-from exporters.rounding.streaming import Rows, Run, calibrate
+from exporters.rounding.streaming import Rows, Run, calibrate, round_to_nearest
 from exporters.verification.cases import Batch, Case
 from specs.base.errors import UserError, option_name
 from specs.model.model import Model
@@ -90,6 +90,23 @@ def rounded_for(
                 f"  value: {name}, which calibration did not reach\n  Pass {option_name('activations')} dynamic."
             )
     return calibrated
+
+
+def rounded_to_nearest(
+    spec: Model,
+    source: WeightSource,
+    roundings: Mapping[str, Rounding],
+    directory: Path,
+    progress: Progress,
+) -> CalibratedWeights:
+    """The weights of a model without calibration inputs: the nearest codes for scales of least error, kept in ``directory``."""
+    weights = CalibratedWeights(source, directory)
+
+    def report(done: int) -> None:
+        progress(Stage(f"round weights: {done} of {len(roundings)} matrices"))
+
+    round_to_nearest(assemble(spec), weights, roundings, report)
+    return weights
 
 
 def pass_over(case: Case) -> Run:

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from exporters.graph.quantization.interleaved import groups
 from exporters.rounding.calibrated_weights import CalibratedWeights, Rounding
-from exporters.rounding.gptq import gptq, products_of
+from exporters.rounding.gptq import FactoredProducts, gptq, products_of
 from zoo.components.mixture import Experts, Matrices
 from zoo.weights.blocks import Quantized
 
@@ -99,14 +99,15 @@ class RoundedExperts:
 
 
 class _Products:
-    """The products of some rows, N K -> K K, computed when they are first asked for."""
+    """The factored products of some rows, N K, computed when they are first asked for."""
 
     def __init__(self, rows: Tensor) -> None:
         self._rows = rows
-        self._found: Tensor | None = None
+        self._found: FactoredProducts | None = None
 
-    def __call__(self) -> Tensor:
+    def __call__(self) -> FactoredProducts:
         if self._found is None:
             width = self._rows.shape[1]
-            self._found = products_of(self._rows.float()) if len(self._rows) else torch.zeros(width, width)
+            products = products_of(self._rows.float()) if len(self._rows) else torch.zeros(width, width)
+            self._found = FactoredProducts.of(products)
         return self._found

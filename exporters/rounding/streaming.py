@@ -21,7 +21,7 @@ from exporters.graph.quantization.matrix import whole_rows
 from exporters.graph.quantization.scheme import is_table
 from exporters.rounding.calibrated_weights import CalibratedWeights, Rounding
 from exporters.rounding.experts import RoundedExperts
-from exporters.rounding.gptq import gptq, products_of
+from exporters.rounding.gptq import FactoredProducts, gptq, products_of
 from exporters.rounding.input_search import searched_inputs
 from exporters.rounding.scales import searched
 from zoo import functional
@@ -60,26 +60,30 @@ def calibrate(
     tokens that choose them; tables by the scales of least error. Errors of the source and of ``run`` are passed on.
     """
     calibrated = CalibratedWeights(source, directory)
-    tables = [name for name in roundings if is_table((name,))]
+    tables = {name: rounding for name, rounding in roundings.items() if is_table((name,))}
     streamed = _Pass(
         model, calibrated, roundings, lambda done: on_progress(len(tables) + done, len(roundings))
     )
     with torch.no_grad():
-        for done, name in enumerate(tables):
-            on_progress(done, len(roundings))
-            calibrated.keep(
-                name, roundings[name], _searched(source, name, roundings[name], streamed.width(name))
-            )
+        round_to_nearest(model, calibrated, tables, lambda done: on_progress(done, len(roundings)))
         with streamed.hooked(), streamed:
             run(model, streamed.choose_rows)
     return calibrated
 
 
-def _searched(source: WeightSource, name: str, rounding: Rounding, width: int) -> Quantized:
-    return Quantized.joined(
-        searched(rounding.blocks, rows, None, rounding.dtype)
-        for rows in whole_rows(source.pieces(name), width)
-    )
+def round_to_nearest(
+    model: ZooModel,
+    weights: CalibratedWeights,
+    roundings: Mapping[str, Rounding],
+    on_progress: Callable[[int], None],
+) -> None:
+    """Set the nearest codes of matrices of a model, for the scales of least error whatever the inputs."""
+    widths = {name: tensor.shape[-1] for name, tensor in weight_tensors(model)}
+    for done, (name, rounding) in enumerate(roundings.items()):
+        on_progress(done)
+        rows = whole_rows(weights.pieces(name), widths[name])
+        codes = (searched(rounding.blocks, part, None, rounding.dtype) for part in rows)
+        weights.keep(name, rounding, Quantized.joined(codes))
 
 
 class _Pass(TorchFunctionMode):
@@ -107,7 +111,7 @@ class _Pass(TorchFunctionMode):
         self._names = {id(tensor): name for name, tensor in weight_tensors(model)}
         self._shapes = {name: tensor.shape for name, tensor in weight_tensors(model)}
         self._meta: dict[tuple[nn.Module, str], Tensor] = {}
-        self._products_of: tuple[Tensor, InputScales | None, Tensor] | None = None
+        self._products_of: tuple[Tensor, InputScales | None, FactoredProducts] | None = None
         self._done = 0
         self._scored = False
         self._experts = {
@@ -133,10 +137,6 @@ class _Pass(TorchFunctionMode):
     def choose_rows(self, real: Tensor | None) -> None:
         """Set the rows that layers see from now on."""
         self._real = None if real is None or bool(real.all()) else real
-
-    def width(self, name: str) -> int:
-        """The columns of a matrix."""
-        return self._shapes[name][1]
 
     @contextmanager
     def hooked(self) -> Iterator[None]:
@@ -257,12 +257,12 @@ class _Pass(TorchFunctionMode):
         self._calibrated.keep_inputs(rounding.names, scales)
         return scales
 
-    def _products(self, x: Tensor, scales: InputScales | None) -> Tensor:
-        """The products of all tokens, ... K -> K K, of x as it is multiplied; parallel layers share x."""
+    def _products(self, x: Tensor, scales: InputScales | None) -> FactoredProducts:
+        """The products of all tokens of x, ... K, as it is multiplied; parallel layers share x."""
         if self._products_of is None or self._products_of[0] is not x or self._products_of[1] is not scales:
             rows = self._rows(x)
             rows = rows if scales is None else scales.rounded(rows) * scales.multipliers
-            self._products_of = x, scales, products_of(rows)
+            self._products_of = x, scales, FactoredProducts.of(products_of(rows))
         return self._products_of[2]
 
     def _rows(self, x: Tensor) -> Tensor:

@@ -18,7 +18,7 @@ from exporters.quality.quality_inputs import QualityInputs
 from exporters.rounding.bit_costs import measured
 from exporters.rounding.bit_plan import check_smallest, planned
 from exporters.rounding.calibrated_weights import CalibratedWeights
-from exporters.rounding.calibration import rounded_for, roundings_of, unwritten
+from exporters.rounding.calibration import rounded_for, rounded_to_nearest, roundings_of, unwritten
 from exporters.rounding.quantized_cache.calibrate import calibrated_scales, calibration_case, random_case
 from exporters.rounding.quantized_cache.check import check_cache_fused
 from exporters.rounding.size_budget import SizeBudget
@@ -122,24 +122,27 @@ def prepared(weights: Weights, directory: Path, progress: Progress) -> Iterator[
 
 def _rounded(weights: Weights, codes: Path, progress: Progress) -> Weights:
     plan, source, inputs = weights.plan, weights.source, weights.quality_inputs
-    if inputs is None or inputs.unjudged or source is None:
+    if inputs is None or source is None:
         return weights
-    if inputs.awaits_model:
+    if inputs.awaits_model and not inputs.unjudged:
         model = weights.verified_model or choose_model(
             plan.spec, lambda spec: plan.for_spec(spec).held_bytes, source
         )
         if model.is_reduced:
-            return replace(weights, quality_inputs=unwritten(inputs, plan.options.rounding))
-        reference = reference_of(model, progress)
-        inputs = inputs.written_by(reference.model, progress)
-        weights = replace(weights, quality_inputs=inputs, reference=reference)
-    representative = inputs.representative
-    assert representative is not None
+            inputs = unwritten(inputs, plan.options.rounding)
+        else:
+            weights = replace(weights, reference=reference_of(model, progress))
+            assert weights.reference is not None
+            inputs = inputs.written_by(weights.reference.model, progress)
+        weights = replace(weights, quality_inputs=inputs)
     roundings = roundings_of(weights.graphs.regions, source)
-    if not representative.calibration or not roundings:
+    if not roundings:
         return weights
-    rounded = rounded_for(plan.spec, source, roundings, representative.calibration, codes, progress)
-    return replace(weights.with_source(rounded), calibrated_on=representative)
+    examples = inputs.representative
+    if examples is None or inputs.unjudged or not examples.calibration:
+        return weights.with_source(rounded_to_nearest(plan.spec, source, roundings, codes, progress))
+    rounded = rounded_for(plan.spec, source, roundings, examples.calibration, codes, progress)
+    return replace(weights.with_source(rounded), calibrated_on=examples)
 
 
 def _with_mixed_bits(

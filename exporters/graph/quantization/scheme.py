@@ -47,7 +47,8 @@ class Quantization:
     """The quantization of a graph's matrices, its token table and its vocabulary scores.
 
     ``own`` has the blocks of single weights by name (None: stored in float16). Blocks with one scale per row are multiplied
-    as integers: inputs are rounded dynamically, or with calibrated scales if ``static_inputs``. ``undivided`` is the form of
+    as integers: inputs are rounded dynamically, or with calibrated scales if ``static_inputs``. ``wide_inputs`` are the blocks
+    of :data:`WIDE_INPUTS` whose inputs have no calibrated scales (None: as the other matrices). ``undivided`` is the form of
     matrices whose width no block size divides.
     """
 
@@ -55,6 +56,7 @@ class Quantization:
     tables: Blocks
     own: Mapping[str, Blocks | None] = field(default_factory=dict)
     static_inputs: bool = False
+    wide_inputs: Blocks | None = None
     undivided: Undivided = "short block"
 
     def of(self, names: tuple[str, ...], shape: tuple[int, ...]) -> Blocks | None:
@@ -69,8 +71,8 @@ class Quantization:
         if len(shape) == 3:
             return self._of_experts(*shape[1:])
         blocks = self.tables if is_table(names) else self.matrices
-        if blocks.bits == 8 and blocks.size is not None:
-            blocks = replace(blocks, size=int8_block(names))
+        if self.wide_inputs is not None and modules_of(names) & WIDE_INPUTS and not self.input_bits(names):
+            blocks = self.wide_inputs
         return fitted(blocks, shape[1], self.undivided)
 
     def _of_experts(self, *sizes: int) -> Blocks | None:

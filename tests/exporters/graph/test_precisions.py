@@ -138,6 +138,13 @@ def test_a_graph_for_processors_has_the_fast_operations(tmp_path: Path) -> None:
     assert operations(tmp_path / "x").count("MatMulInteger") == 2 * 4
 
 
+def test_the_encoder_of_a_model_that_generates_rounds_inputs_with_outliers_in_blocks(tmp_path: Path) -> None:
+    export(wide(t5), tmp_path / "x", ExportOptions(target="cpu", precision="int8", verify=False))
+    ops = operations(tmp_path / "x", "encoder_model.onnx")
+    assert ops.count("MatMulNBits") == 2 * 2  # the last matrices of attention and of feed-forwards
+    assert ops.count("MatMulInteger") > 2 * 2
+
+
 def test_on_gpus_unquantized_weights_are_float16(tmp_path: Path) -> None:
     result = written(wide(gpt2), tmp_path / "x", target="cuda", **INT4)
     graph = onnx.load(tmp_path / "x" / "model.onnx", load_external_data=False).graph

@@ -21,9 +21,6 @@ from zoo.record.manifest import read_record
 SENTENCE = "he might even have been made amiable himself"
 """One of the recordings, which no precision mistakes."""
 
-MOST_ERRORS = 10
-"""Token error rate against float, in percent: each of the recordings has some 20 tokens."""
-
 
 @pytest.fixture(scope="module")
 def whisper(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -49,10 +46,14 @@ def said(directory: Path, recording: Path) -> str:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize(("precision", "target"), [("int8", "portable"), ("int4", "cpu")])
+@pytest.mark.parametrize(
+    ("precision", "target", "most_errors"),
+    [("int8", "portable", 10), ("int8", "cpu", 3), ("int4", "cpu", 10)],
+)
 def test_speech_is_heard_in_few_bits(
-    whisper: Path, recordings: dict[Path, str], precision: str, target: str, tmp_path: Path
+    whisper: Path, recordings: dict[Path, str], precision: str, target: str, most_errors: int, tmp_path: Path
 ) -> None:
+    """At most so many percent of tokens differ from float: each of the recordings has some 20 tokens."""
     audio, out, spec = next(iter(recordings)).parent, tmp_path / "out", tmp_path / "whisper.yaml"
     zoo("import", whisper, "-o", spec)
     options = ["--precision", precision, "--target", target, "--calibrate", audio]
@@ -61,7 +62,7 @@ def test_speech_is_heard_in_few_bits(
     assert (manifest.calibrated_on is not None) == (precision == "int4")
     judged = zoo("eval", out, "--against", whisper, "--data", audio)
     (share,) = re.findall(r"token error rate against float +([0-9.]+)%", judged)
-    assert float(share) <= MOST_ERRORS
+    assert float(share) <= most_errors
     recording = next(path for path, words in recordings.items() if words == SENTENCE)
     assert said(out, recording) == SENTENCE
     heard = zoo("run", out, "--audio", recording)

@@ -13,6 +13,7 @@ from torch import nn
 
 from cli.tables.export_tables import print_export
 from exporters.export import export
+from exporters.exported.load_export import load_export
 from exporters.exported.model_source import model_source
 from exporters.graph.quantization.matrix import QuantizedMatrix
 from exporters.graph.quantization.scheme import LEAST, is_table
@@ -23,9 +24,10 @@ from exporters.quality.quality_inputs import QualityInputs
 from exporters.quality.runners import FloatModel
 from exporters.rounding.calibrated_weights import Rounding
 from exporters.rounding.calibration import calibration_batch, pass_over
-from exporters.rounding.gptq import gptq, products_of
+from exporters.rounding.gptq import FactoredProducts, gptq, products_of
 from exporters.rounding.scales import searched
 from exporters.rounding.streaming import calibrate
+from exporters.runtime.exported import open_export
 from exporters.steps.manifest import Export
 from exporters.steps.options import ExportOptions
 from exporters.verification.cases import Batch, Case
@@ -108,7 +110,7 @@ def rounded_whole(spec: Model, case: Case) -> ZooModel:
         assert side.mask is not None
         real = side.mask == 1
         rows = x[real] if x.shape[:-1] == real.shape else x.flatten(0, -2)
-        codes = gptq(BLOCKS, linear.weight.detach(), products_of(rows))
+        codes = gptq(BLOCKS, linear.weight.detach(), FactoredProducts.of(products_of(rows)))
         linear.weight.data.copy_(BLOCKS.restore(codes, linear.weight.shape[1]))
 
     for module in model.modules():
@@ -210,6 +212,21 @@ def test_models_without_inputs_are_rounded_to_nearest_and_reported(
     assert "takes pixel_values, which text cannot provide. Give images, or a .npz file" in printed
     assert "int4 weights are rounded to nearest, because calibration needs the same inputs." in printed
     assert read_record(tmp_path / "out").manifest.calibrated_on is None
+
+
+def test_without_inputs_scales_have_the_least_error_of_weights(
+    origins: dict[str, Path], tmp_path: Path
+) -> None:
+    spec = model_source(str(origins["vit"])).spec
+    errors = []
+    for name, rounding in (("searched", None), ("full_range", "nearest")):
+        exported(origins["vit"], tmp_path / name, verify=False, rounding=rounding)
+        stored = load_export(open_export(tmp_path / name))
+        wanted = assemble(spec)
+        materialize(wanted, open_weights(str(origins["vit"]), wanted, spec))
+        pairs = zip(stored.parameters(), wanted.parameters(), strict=True)
+        errors.append(sum(float((first - second).detach().square().sum()) for first, second in pairs))
+    assert 0 < errors[0] < 0.97 * errors[1]
 
 
 @pytest.mark.slow

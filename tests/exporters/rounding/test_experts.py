@@ -11,7 +11,7 @@ from torch import Tensor
 
 from exporters.rounding.calibrated_weights import CalibratedWeights, Rounding
 from exporters.rounding.experts import RoundedExperts
-from exporters.rounding.gptq import gptq, products_of
+from exporters.rounding.gptq import FactoredProducts, gptq, products_of
 from specs.kinds.mixture import Mixture
 from tests.exporters.rounding.test_gptq import correlated, drawn
 from zoo.context import BuildContext
@@ -75,7 +75,7 @@ def test_each_expert_is_rounded_for_its_own_tokens(bias: bool, tmp_path: Path) -
     up = stored(found, "up.weight", weights["up.weight"].shape)
     for expert in range(EXPERTS):
         rows = x[(chosen == expert).any(-1)]
-        codes = gptq(BLOCKS, weights["up.weight"][expert], products_of(rows))
+        codes = gptq(BLOCKS, weights["up.weight"][expert], FactoredProducts.of(products_of(rows)))
         assert torch.equal(up[expert], BLOCKS.restore(codes, WIDTH))
     materialized: dict[str, Tensor] = {name: torch.nn.Parameter(stored(found, name, each.shape) if each.ndim == 3 else each)
                     for name, each in weights.items()}  # fmt: skip

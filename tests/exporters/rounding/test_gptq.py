@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from exporters.rounding.gptq import DAMPING, gptq, products_of
+from exporters.rounding.gptq import DAMPING, FactoredProducts, gptq, products_of
 from exporters.rounding.scales import searched
-from zoo.weights.blocks import Blocks
+from zoo.weights.blocks import Blocks, Quantized
 
 SYMMETRIC, ASYMMETRIC = Blocks(4, 32), Blocks(4, 32, symmetric=False)
 
@@ -49,7 +49,7 @@ def as_published(blocks: Blocks, rows: Tensor, inputs: Tensor) -> Tensor:
 @pytest.mark.parametrize("blocks", [SYMMETRIC, ASYMMETRIC, Blocks(4, None), Blocks(8, 32)])
 def test_codes_are_those_of_the_published_method(blocks: Blocks) -> None:
     rows, inputs = drawn(6, 160), correlated(400, 160)
-    found = gptq(blocks, rows, inputs.T @ inputs)
+    found = gptq(blocks, rows, FactoredProducts.of(inputs.T @ inputs))
     codes = found.codes.flatten(1)[:, :160]
     same = (codes == as_published(blocks, rows, inputs)).float().mean()
     assert same > 0.99  # the rest lies between two codes, and float32 decides
@@ -58,15 +58,33 @@ def test_codes_are_those_of_the_published_method(blocks: Blocks) -> None:
 @pytest.mark.parametrize("blocks", [SYMMETRIC, ASYMMETRIC])
 def test_products_change_far_less_than_by_rounding_to_nearest(blocks: Blocks) -> None:
     rows, inputs, others = drawn(64, 256), correlated(600, 256), correlated(600, 256)
-    found = blocks.restore(gptq(blocks, rows, inputs.T @ inputs), 256)
+    found = blocks.restore(gptq(blocks, rows, FactoredProducts.of(inputs.T @ inputs)), 256)
     nearest = blocks.restore(blocks.quantize(rows), 256)
     errors = [((weight - rows) @ others.T).square().mean() for weight in (found, nearest)]
     assert errors[0] < 0.4 * errors[1]
 
 
+@pytest.mark.parametrize("blocks", [SYMMETRIC, ASYMMETRIC, Blocks(4, 32, positive=True)])
+def test_scales_are_refined_for_the_chosen_codes(blocks: Blocks) -> None:
+    rows, inputs = drawn(64, 250), correlated(600, 250)
+    factored = FactoredProducts.of(inputs.T @ inputs)
+    found = gptq(blocks, rows, factored)
+    before = searched(blocks, rows, factored.importance, torch.float32)
+
+    def error(scales: Tensor) -> float:
+        values = blocks.restore(Quantized(found.codes, scales, found.zeros), 250)
+        return float(((values - rows) @ factored.products * (values - rows)).sum())
+
+    assert error(found.scales) < 0.98 * error(before.scales)
+    assert (found.scales * before.scales > 0).all()
+
+
 def test_unrelated_inputs_leave_the_nearest_codes() -> None:
     rows, each = drawn(8, 96), torch.linspace(0.5, 2, 96)
-    found, nearest = gptq(ASYMMETRIC, rows, each.diag()), searched(ASYMMETRIC, rows, each, torch.float32)
+    found, nearest = (
+        gptq(ASYMMETRIC, rows, FactoredProducts.of(each.diag())),
+        searched(ASYMMETRIC, rows, each, torch.float32),
+    )
     assert torch.equal(found.codes, nearest.codes)
 
 
@@ -74,7 +92,7 @@ def test_unrelated_inputs_leave_the_nearest_codes() -> None:
 def test_inputs_that_are_always_0(silent: slice) -> None:
     rows, inputs = drawn(4, 96), correlated(200, 96)
     inputs[:, silent] = 0
-    found = ASYMMETRIC.restore(gptq(ASYMMETRIC, rows, inputs.T @ inputs), 96)
+    found = ASYMMETRIC.restore(gptq(ASYMMETRIC, rows, FactoredProducts.of(inputs.T @ inputs)), 96)
     assert torch.isfinite(found).all()
     assert (found - rows).abs().max() < 1
 
@@ -106,7 +124,7 @@ def test_few_inputs_do_not_decide_how_columns_compensate() -> None:
     rows, inputs, others = drawn(64, 256), drawn(128, 256, seed=1), drawn(600, 256, seed=2)
 
     def error(products: Tensor) -> float:
-        found = SYMMETRIC.restore(gptq(SYMMETRIC, rows, products), 256)
+        found = SYMMETRIC.restore(gptq(SYMMETRIC, rows, FactoredProducts.of(products)), 256)
         return float(((found - rows) @ others.T).square().mean())
 
     nearest = SYMMETRIC.restore(SYMMETRIC.quantize(rows), 256)
