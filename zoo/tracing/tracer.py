@@ -41,11 +41,15 @@ GraphCall = Callable[[Any, Mapping[str, Any]], Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class SemanticCall:
-    """A call of a semantic function whose body was traced; tensors and sizes are nodes."""
+    """A call of a semantic function whose body was traced; tensors and sizes are nodes.
+
+    ``index``: which of several results a node is.
+    """
 
     function: Callable[..., Any]
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
+    index: int = 0
 
 
 class UntraceableError(UserError):
@@ -261,16 +265,16 @@ class Tracer(GraphAppendingTracer):
         return proxy
 
     def _followed(self, function: Any, args: Any, kwargs: Any) -> Any:
-        """Trace the body of a semantic function, and record the call on its result."""
-        result = function.__wrapped__(*args, **kwargs)
-        if isinstance(result, fx.Proxy) and not any(
-            result is positional for positional in (*args, *kwargs.values())
-        ):
-            positional, named = fx.node.map_aggregate((args, kwargs), _node)
-            result.node.meta.setdefault("semantic_calls", []).append(
-                SemanticCall(function, positional, dict(named))
-            )
-        return result
+        """Trace the body of a semantic function, and record the call on its results."""
+        results = function.__wrapped__(*args, **kwargs)
+        given = set(map(id, (*args, *kwargs.values())))
+        positional, named = fx.node.map_aggregate((args, kwargs), _node)
+        for index, result in enumerate(results if isinstance(results, tuple) else (results,)):
+            if isinstance(result, fx.Proxy) and id(result) not in given:
+                result.node.meta.setdefault("semantic_calls", []).append(
+                    SemanticCall(function, positional, dict(named), index)
+                )
+        return results
 
     def shape_of(self, value: SymbolicValue) -> tuple[Any, ...]:
         """The sizes of a tensor: static sizes as ints, others as recorded values."""
