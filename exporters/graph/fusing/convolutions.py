@@ -93,9 +93,11 @@ def _branch_on_padding(rewriter: Rewriter, target: Target) -> None:
         if inputs[-1] is None or not target.takes(OPERATION, dtype_of(node)):
             continue
         columns = None if alignment is None else alignment.columns
-        if columns not in shared:
-            moved = rewriter.semantic_call(columns, functional.token_alignment)
-            shared[columns] = moved and rewriter.insert(columns, padding_moves, *moved.args)
+        if columns is not None and columns not in shared:
+            aligned = rewriter.semantic_call(columns, functional.token_alignment)
+            if aligned is None:
+                continue
+            shared[columns] = rewriter.insert(columns, padding_moves, *aligned.args)
         key = tuple(inputs)
         if key not in convolved:
             convolved[key] = rewriter.insert(node, branching_convolution, *inputs, shared[columns])
