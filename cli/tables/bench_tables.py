@@ -23,6 +23,7 @@ _TIMES = [
     Column("speed", right=True),
     Column("of bound", right=True),
 ]
+_ACCEPTED = Column("accepted", right=True)
 _VARIANTS = [
     Column("variant", prose=12, pinned=True),
     Column("provider", rank=1),
@@ -41,13 +42,15 @@ def print_report(screen: Screen, report: BenchmarkReport) -> None:
     """
     width = None if screen.tables else screen_width()
     screen.title("Medians", f"on {report.device}, {_threads(report)}; speed relative to the first variant")
-    kept = [index for index, column in enumerate(_TIMES) if screen.tables or column.rank <= 1]
+    drafted = any(timing.acceptance is not None for group in report.timings for timing in group)
+    columns = [*_TIMES, *([_ACCEPTED] if drafted else [])]
+    kept = [index for index, column in enumerate(columns) if screen.tables or column.rank <= 1]
     rows = []
     for group in report.timings:
         for timing in group:
             label = timing.workload.label if timing is group[0] else ""
             rows.append([label, timing.variant.label, *_figures(report, timing, group[0])])
-    print_table([_TIMES[index] for index in kept], [[row[index] for index in kept] for row in rows], width)
+    print_table([columns[index] for index in kept], [[row[index] for index in kept] for row in rows], width)
     say()
     failed = any(loaded.fault for loaded in report.loaded)
     judged = {loaded.variant: _quality(loaded.quality) for loaded in report.loaded}
@@ -79,7 +82,8 @@ def _figures(report: BenchmarkReport, timing: Timing, first: Timing) -> list[str
     work, share = timing.workload, report.bound_share(timing)
     times = [f"{timing.percentile(percent) * 1000:.2f}" for percent in (50, 90, 99)]
     rates = [f"{count / timing.median:,.1f}" for count in (work.batch, work.tokens)]
-    return [*times, *rates, f"{first.median / timing.median:.2f}", "" if share is None else f"{share:.0%}"]
+    shares = ["" if part is None else f"{part:.0%}" for part in (share, timing.acceptance)]
+    return [*times, *rates, f"{first.median / timing.median:.2f}", *shares]
 
 
 def _sizes(load: float, size: int, peak: int) -> tuple[str, str, str]:
