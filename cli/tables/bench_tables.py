@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from cli.terminal.render import Column, print_table, say
@@ -40,6 +39,8 @@ def print_report(screen: Screen, report: BenchmarkReport) -> None:
 
     Without ``--verbose``, tables are as wide as the screen.
     """
+    from exporters.quality.quality import abbreviated
+
     width = None if screen.tables else screen_width()
     screen.title("Medians", f"on {report.device}, {_threads(report)}; speed relative to the first variant")
     drafted = any(timing.acceptance is not None for group in report.timings for timing in group)
@@ -53,7 +54,7 @@ def print_report(screen: Screen, report: BenchmarkReport) -> None:
     print_table([columns[index] for index in kept], [[row[index] for index in kept] for row in rows], width)
     say()
     failed = any(loaded.fault for loaded in report.loaded)
-    judged = {loaded.variant: _quality(loaded.quality) for loaded in report.loaded}
+    judged = {loaded.variant: abbreviated(loaded.quality) for loaded in report.loaded}
     rows = []
     for loaded in report.loaded:
         figures = ("", "", "") if loaded.fault else _sizes(loaded.load_seconds, loaded.size, loaded.peak)
@@ -88,10 +89,3 @@ def _figures(report: BenchmarkReport, timing: Timing, first: Timing) -> list[str
 
 def _sizes(load: float, size: int, peak: int) -> tuple[str, str, str]:
     return f"{load:.2f} s", byte_text(size), byte_text(peak)
-
-
-def _quality(figures: Mapping[str, float]) -> str:
-    """The figure that has a budget, abbreviated."""
-    if "kl" in figures:
-        return f"KL {figures['kl']:.1e}"
-    return f"cosine {figures['cosine']:.4f}" if "cosine" in figures else ""

@@ -173,7 +173,7 @@ def test_an_export_says_how_far_each_adapter_is(base: Callable[[str], Path], tmp
     recorded = records[1]["adapters"]["sql"]
     assert 0 < recorded["largest"] < 1e-3
     assert recorded["quality"]["figures"]["kl"] != records[1]["quality"]["figures"]["kl"]
-    assert f"(kl {recorded['quality']['figures']['kl']:.3g})" in " ".join(found.output.split())
+    assert f"(KL {recorded['quality']['figures']['kl']:.2e})" in " ".join(found.output.split())
     assert "sql.onnx_adapter" in records[0]["files"]
     said = {}
     for name in ([], ["--adapter", "sql"]):

@@ -8,17 +8,13 @@ can replace the body.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from threading import RLock
 from typing import Any
 
 import torch
 from torch import Tensor, fx, nn
 from torch.fx.proxy import GraphAppendingTracer
-from torch.overrides import is_tensor_method_or_property
 
 from specs.base.errors import UserError, option_name, reason_of
 from zoo.core.caller import calling_line, line_of, line_text
@@ -27,13 +23,12 @@ from zoo.ops import TensorInfo, operation_of, result_info
 from zoo.ops.creation import size
 from zoo.ops.indexing import refuse_clamped_slice
 from zoo.ops.operation import CALLS
+from zoo.tracing.observed import observed
+from zoo.tracing.symbolic_value import SymbolicValue
 from zoo.tracing.symbols import Placeholder, Symbols
 
 _PLAIN = frozenset({int, float, bool, str, type(None), type(...), torch.dtype, torch.device})
 """The types of arguments that are recorded as they are."""
-
-_OBSERVING = RLock()
-"""Held while a trace changes modules, which two traces may share."""
 
 GraphCall = Callable[[Any, Mapping[str, Any]], Mapping[str, Any]]
 """The call to trace: from a model and its inputs by name to its outputs by name."""
@@ -75,48 +70,6 @@ def is_static(node: fx.Node) -> bool:
     return first is second
 
 
-class SymbolicValue(fx.Proxy):
-    """A tensor or size under trace. Rank, dtype, device and static sizes are plain Python; the rest is recorded."""
-
-    tracer: Tracer
-
-    @classmethod
-    def __torch_function__(
-        cls,
-        orig_method: Any,
-        types: Any,
-        args: tuple[Any, ...] | None = None,
-        kwargs: dict[str, Any] | None = None,
-    ) -> Any:
-        """Record a call of torch.  A tracer has no other tracer's values, so the first one found tells where."""
-        positional, named = args or (), kwargs or {}
-        if isinstance(orig_method, torch._C.ScriptMethod | torch._ops.HigherOrderOperator):
-            return super().__torch_function__(orig_method, types, positional, named)
-        method = is_tensor_method_or_property(orig_method)
-        return _tracer_of((positional, named)).create_proxy(
-            "call_method" if method else "call_function",
-            orig_method.__name__ if method else orig_method,
-            positional,
-            named,
-        )
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "shape":
-            return self.tracer.shape_of(self)
-        if name in ("dtype", "device", "ndim"):
-            return getattr(self.node.meta["info"][0], name)
-        return super().__getattr__(name)
-
-    def size(self, axis: int | None = None) -> Any:
-        """``Tensor.size``."""
-        shape = self.tracer.shape_of(self)
-        return shape if axis is None else shape[axis]
-
-    def dim(self) -> int:
-        """``Tensor.dim``."""
-        return int(self.ndim)
-
-
 class Tracer(GraphAppendingTracer):
     """Traces a call of a model.
 
@@ -139,7 +92,7 @@ class Tracer(GraphAppendingTracer):
     def run(self, call: GraphCall, inputs: Sequence[Placeholder]) -> fx.Graph:
         """The graph of ``call(model, {name: value})``. Raises :class:`UntraceableError`."""
         try:
-            with self._observed():
+            with observed(self.model, self._enter, self._weight):
                 outputs = dict(call(self.model, {value.name: self._placeholder(value) for value in inputs}))
             self.create_node("output", "output", (self.create_arg(outputs),), {})
             return self.graph
@@ -166,24 +119,6 @@ class Tracer(GraphAppendingTracer):
         value.node.meta["info"] = (first, first if first == second else second)
         return value
 
-    @contextmanager
-    def _observed(self) -> Iterator[None]:
-        """The model, whose modules name their calls, and whose weights are values of the trace."""
-        with _OBSERVING:
-            modules = list(self.model.named_modules())
-            before = [dict(vars(module)) for _, module in modules]
-            try:
-                for path, module in modules:
-                    vars(module)["forward"] = partial(self._enter, path, module.forward)
-                    for kind in ("_parameters", "_buffers"):
-                        if vars(module)[kind]:
-                            vars(module)[kind] = _Weights(vars(module)[kind], self._weight)
-                yield
-            finally:
-                for (_, module), state in zip(modules, before, strict=True):
-                    vars(module).clear()
-                    vars(module).update(state)
-
     def _enter(self, path: str, forward: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         self._entered.append(path)
         try:
@@ -206,6 +141,14 @@ class Tracer(GraphAppendingTracer):
             self._parameters[name].node.meta["trained"] = tensor.requires_grad
         return self._parameters[name]
 
+    def _unknown(self, tensor: Tensor) -> str:
+        """Why a tensor is no value of the trace."""
+        storage = tensor.untyped_storage()._cdata
+        for name, weight in weight_tensors(self.model):
+            if weight.untyped_storage()._cdata == storage:
+                return f"{name} is read past its module, as from state_dict(): read it as an attribute, such as self.weight"
+        return "a tensor is neither an input nor a weight: make it with zoo.functional.constant"
+
     # Methods that torch.fx calls.
 
     def create_arg(self, a: Any) -> Any:
@@ -223,7 +166,7 @@ class Tracer(GraphAppendingTracer):
         if isinstance(a, Tensor):
             if id(a) in self._names:  # such as one of self.parameters()
                 return self._weight(a).node
-            raise TypeError("a tensor is neither an input nor a weight: make it with zoo.functional.constant")
+            raise TypeError(self._unknown(a))
         return super().create_arg(a)
 
     def create_node(
@@ -285,17 +228,6 @@ class Tracer(GraphAppendingTracer):
         )
 
 
-class _Weights(dict[str, Any]):
-    """A module's weights by name, each read as its value in a trace."""
-
-    def __init__(self, weights: dict[str, Any], value: Callable[[Any], Any]) -> None:
-        super().__init__(weights)
-        self._value = value
-
-    def __getitem__(self, name: str) -> Any:
-        return self._value(super().__getitem__(name))
-
-
 _labels: dict[Any, str] = {}
 
 
@@ -304,23 +236,6 @@ def _label(graph: fx.Graph, target: Any) -> str:
     if target not in _labels:
         _labels[target] = graph._target_to_str(target)
     return _labels[target]
-
-
-def _tracer_of(values: Any) -> Tracer:
-    """The tracer of the first value under trace in a call's arguments."""
-    value = _first(values)
-    assert value is not None
-    return value.tracer
-
-
-def _first(values: Any) -> SymbolicValue | None:
-    if isinstance(values, SymbolicValue):
-        return values
-    if isinstance(values, dict):
-        return _first(tuple(values.values()))
-    if isinstance(values, tuple | list):
-        return next((first for value in values if (first := _first(value)) is not None), None)
-    return None
 
 
 def _node(value: Any) -> Any:
