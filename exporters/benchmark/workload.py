@@ -96,8 +96,8 @@ class WorkloadGrid:
         assert reads is not None
         generates = spec.encoder is None  # the stack that reads also generates
         room = (spec.context_length_of(reads) or sys.maxsize) - generates
-        usual = min(USUAL, room - generates * ((self.new or 1) - 1))
-        lengths = self.lengths or [str(max(usual, 1))]
+        fitting = max(1, min(USUAL, room - generates * ((self.new or 1) - 1)))
+        lengths = self.lengths or [str(fitting)]
         rows = [_rows(batch, length) for batch in self.batches for length in lengths]
         longest = max(map(max, rows))
         _check_fits(spec, option_name("lengths"), longest, room)

@@ -14,7 +14,7 @@ _OBSERVING = RLock()
 """Held while a trace changes modules, which two traces may share."""
 
 _REGISTERED = ("_parameters", "_buffers", "_modules")
-"""What modules register by name."""
+"""The attributes that hold the parts of a module by name."""
 
 
 @contextmanager

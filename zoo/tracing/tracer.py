@@ -210,10 +210,10 @@ class Tracer(GraphAppendingTracer):
     def _followed(self, function: Any, args: Any, kwargs: Any) -> Any:
         """Trace the body of a semantic function, and record the call on its results."""
         results = function.__wrapped__(*args, **kwargs)
-        given = set(map(id, (*args, *kwargs.values())))
+        arguments = set(map(id, (*args, *kwargs.values())))
         positional, named = fx.node.map_aggregate((args, kwargs), _node)
         for index, result in enumerate(results if isinstance(results, tuple) else (results,)):
-            if isinstance(result, fx.Proxy) and id(result) not in given:
+            if isinstance(result, fx.Proxy) and id(result) not in arguments:
                 result.node.meta.setdefault("semantic_calls", []).append(
                     SemanticCall(function, positional, dict(named), index)
                 )

@@ -47,13 +47,13 @@ def emit_traced(graph: GraphBuilder, function: Callable[..., Any], *arguments: A
     kept[inputs, outer] = traced
     if len(kept) > _KEPT:
         kept.pop(next(iter(kept)), None)
-    given = iter(arguments)
+    inputs_left = iter(arguments)
     held: dict[fx.Node, Any] = {}
     with graph.own_sizes():
         for node in traced.nodes:
             if node.op == "output":
                 return tuple(held[result] for result in node.args[0].values())
-            held[node] = next(given).value if node.op == "placeholder" else emit(graph, node, held)
+            held[node] = next(inputs_left).value if node.op == "placeholder" else emit(graph, node, held)
             learn(graph, held[node], node)
     raise AssertionError("a graph without an output")
 

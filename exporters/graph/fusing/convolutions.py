@@ -85,7 +85,7 @@ def fuse_causal_convolutions(rewriter: Rewriter, target: Target) -> list[str]:
 
 
 def _branch_on_padding(rewriter: Rewriter, target: Target) -> None:
-    """Replace causal convolutions after a state, of both results; those of one width share the moves of padding."""
+    """Replace both results of causal convolutions after a state; convolutions of one width share the moves of padding."""
     shared: dict[Any, Any] = {None: None}
     convolved: dict[Any, Any] = {}
     for node, call in rewriter.semantic_calls(functional.causal_convolution):
