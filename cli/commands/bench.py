@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from cli.options.export_options import complete_target, flag
-from cli.options.options import Assignments, ProviderName, complete_spec
+from cli.options.options import (
+    Assignments,
+    DraftDirectory,
+    DraftTokens,
+    ProviderName,
+    check_draft_tokens,
+    complete_spec,
+)
 from cli.terminal.option import option
 from cli.terminal.option_groups import MACHINE, RUNS, SIZES
 from cli.terminal.screen import Screen
@@ -22,6 +29,9 @@ if TYPE_CHECKING:
 
 Name = TypeVar("Name", bound=str)
 
+
+DRAFTED = 64
+"""The number of tokens that are generated with a draft by default."""
 
 Models = Annotated[
     list[str],
@@ -54,6 +64,8 @@ class BenchOptions:
     new_tokens: Annotated[int | None, option("N", "Also time the generation of N tokens.", SIZES, min=1)] = (
         None
     )
+    draft: DraftDirectory = None
+    draft_tokens: DraftTokens = None
     logits: Annotated[str, flag("logits")] = "all"
     threads: Annotated[
         int | None, option("N", "Number of threads.  [default: one per logical processor]", MACHINE, min=1)
@@ -65,21 +77,28 @@ class BenchOptions:
 
     def variants(self) -> VariantChoice:
         """The exports and the modes of PyTorch to time."""
-        from exporters.benchmark.variant import AGAINST, VariantChoice
+        from exporters.benchmark.variant import AGAINST, DraftChoice, VariantChoice
         from exporters.graph.precisions import PRECISIONS
+        from exporters.runtime.draft import DRAFT_TOKENS
+        from exporters.runtime.exported import open_export
         from exporters.target.targets import TARGETS
 
         modes = [_known("--baselines", name, AGAINST) for name in _names(self.baselines)]
         targets = [_known("--targets", name, [*TARGETS]) for name in _names(self.targets)]
         precisions = [_known("--precisions", name, [*PRECISIONS]) for name in _names(self.precisions)]
-        return VariantChoice(targets, precisions, self.logits, modes)
+        check_draft_tokens(self.draft_tokens, self.draft)
+        draft = None
+        if self.draft is not None:
+            draft = DraftChoice(open_export(self.draft, self.provider), self.draft_tokens or DRAFT_TOKENS)
+        return VariantChoice(targets, precisions, self.logits, modes, draft)
 
     def workloads(self) -> WorkloadGrid:
         """The sizes to time them on."""
         from exporters.benchmark.workload import WorkloadGrid
 
         batches, pasts = _numbers("--batches", self.batches, 1), _numbers("--pasts", self.pasts, 0)
-        return WorkloadGrid(batches, tuple(_names(self.lengths)), pasts, self.new_tokens)
+        new_tokens = self.new_tokens or (None if self.draft is None else DRAFTED)
+        return WorkloadGrid(batches, tuple(_names(self.lengths)), pasts, new_tokens)
 
 
 def bench(
@@ -94,7 +113,8 @@ def bench(
 
     Times encoders on whole batches, decoders on prompts and on single cached steps, and encoder-decoders up to the first
     token and on steps. Specs are exported with random weights and without verification. Each variant runs in its own
-    process; variants are warmed up and timed in turn. Each decoder step is reported as a percentage of the
+    process; variants are warmed up and timed in turn. With --draft, exports generate with and without it, from the corpus' prose if
+    they have a tokenizer; other tokens than without it are a failure. Each decoder step is reported as a percentage of the
     memory-bandwidth bound: the time to read the weights and the cache once.
 
     \b
@@ -103,6 +123,7 @@ def bench(
       zoo bench smollm2-135m --targets portable,cpu --precisions fp32,int4
       zoo bench build/old build/new
       zoo bench t5-small --new-tokens 64 --json
+      zoo bench build/llama --draft build/llama-small
       zoo bench llama-3.2-1b --targets cuda --precisions fp16 --provider cuda
     """
     from tempfile import TemporaryDirectory
@@ -144,6 +165,7 @@ def _check(
     models: Sequence[BenchModel], choice: VariantChoice, grid: WorkloadGrid, options: BenchOptions
 ) -> None:
     """Raise :class:`specs.base.errors.UserError` for options that do not fit the models, before anything is exported."""
+    from exporters.runtime.draft import check_draft
     from specs.base.errors import UserError
 
     encoders = [model.spec.name for model in models if model.spec.decoder is None]
@@ -153,6 +175,13 @@ def _check(
             f"{option} applies only to decoders, and {encoders[0]} is an encoder.\n  Remove the option."
         )
     for model in models:
+        if choice.draft is not None:
+            if model.exported is None:
+                raise UserError(
+                    f"--draft applies only to directories of exports\n  value: {model.name}\n"
+                    "  Export it first, or remove the option."
+                )
+            check_draft(model.exported, choice.draft.exported)
         grid.workloads(model.spec)
     if any(model.exported is None for model in models):
         choice.options()

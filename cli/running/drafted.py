@@ -31,7 +31,11 @@ def print_drafted(
     stop: Collection[int] | None,
 ) -> None:
     """Continue the prompts one by one with a draft; unless quiet, then without it, to compare speed and greedy tokens."""
-    from exporters.runtime.speculative import SpeculativeGenerator
+    from exporters.runtime.speculative import (
+        SpeculativeGenerator,
+        first_difference,
+        reason_for_difference,
+    )
 
     generator = SpeculativeGenerator(shown.exported, draft, draft_tokens)
     tell_not_applied(shown, sampling)
@@ -42,7 +46,7 @@ def print_drafted(
     if shown.quiet and not shown.as_json:
         return
     alone = generator.without_draft(prompts, most, sampling, stop=stop)
-    different = None if sampling.temperature else _first_difference(done, alone)
+    different = None if sampling.temperature else first_difference(done, alone)
     if shown.as_json:
         print_json({**generation_data(shown, generator, done), "draft": _data(draft, done, alone, different)})
         return
@@ -57,7 +61,11 @@ def print_drafted(
     beside = "" if without is None else f" ({without:,.1f} without the draft)"
     tell_generated(generator, done, most, quiet=False, beside=beside)
     if different is not None:
-        say(f"Without the draft, token {different + 1} differs: {_reason(shown)}.", "yellow", err=True)
+        say(
+            f"Without the draft, token {different + 1} differs: {reason_for_difference(shown.exported)}.",
+            "yellow",
+            err=True,
+        )
 
 
 def _data(
@@ -74,20 +82,3 @@ def _data(
         "tokens_per_second_without": alone.tokens_per_second,
         "first_difference": different,
     }
-
-
-def _first_difference(done: Generation, alone: Generation) -> int | None:
-    """The index of the first token that two generations do not share, in the first sequence with one; None if there is none."""
-    for first, second in zip(done.continuations, alone.continuations, strict=True):
-        if first.ids != second.ids:
-            pairs = enumerate(zip(first.ids, second.ids, strict=False))
-            shorter = min(len(first.ids), len(second.ids))
-            return next((index for index, (a, b) in pairs if a != b), shorter)
-    return None
-
-
-def _reason(shown: RunContext) -> str:
-    """Why a target scores several tokens differently than one."""
-    if shown.exported.manifest.precision == "int8":
-        return "int8 rounds the inputs of all tokens of a call with one scale. Export in int4 or a float precision to avoid it"
-    return "its best tokens score equally, within rounding error"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from cli.terminal.render import Column, print_table, say
@@ -23,6 +22,7 @@ _TIMES = [
     Column("speed", right=True),
     Column("of bound", right=True),
 ]
+_ACCEPTED = Column("accepted", right=True)
 _VARIANTS = [
     Column("variant", prose=12, pinned=True),
     Column("provider", rank=1),
@@ -39,18 +39,22 @@ def print_report(screen: Screen, report: BenchmarkReport) -> None:
 
     Without ``--verbose``, tables are as wide as the screen.
     """
+    from exporters.quality.quality import abbreviated
+
     width = None if screen.tables else screen_width()
     screen.title("Medians", f"on {report.device}, {_threads(report)}; speed relative to the first variant")
-    kept = [index for index, column in enumerate(_TIMES) if screen.tables or column.rank <= 1]
+    drafted = any(timing.acceptance is not None for group in report.timings for timing in group)
+    columns = [*_TIMES, *([_ACCEPTED] if drafted else [])]
+    kept = [index for index, column in enumerate(columns) if screen.tables or column.rank <= 1]
     rows = []
     for group in report.timings:
         for timing in group:
             label = timing.workload.label if timing is group[0] else ""
             rows.append([label, timing.variant.label, *_figures(report, timing, group[0])])
-    print_table([_TIMES[index] for index in kept], [[row[index] for index in kept] for row in rows], width)
+    print_table([columns[index] for index in kept], [[row[index] for index in kept] for row in rows], width)
     say()
     failed = any(loaded.fault for loaded in report.loaded)
-    judged = {loaded.variant: _quality(loaded.quality) for loaded in report.loaded}
+    judged = {loaded.variant: abbreviated(loaded.quality) for loaded in report.loaded}
     rows = []
     for loaded in report.loaded:
         figures = ("", "", "") if loaded.fault else _sizes(loaded.load_seconds, loaded.size, loaded.peak)
@@ -79,15 +83,9 @@ def _figures(report: BenchmarkReport, timing: Timing, first: Timing) -> list[str
     work, share = timing.workload, report.bound_share(timing)
     times = [f"{timing.percentile(percent) * 1000:.2f}" for percent in (50, 90, 99)]
     rates = [f"{count / timing.median:,.1f}" for count in (work.batch, work.tokens)]
-    return [*times, *rates, f"{first.median / timing.median:.2f}", "" if share is None else f"{share:.0%}"]
+    shares = ["" if part is None else f"{part:.0%}" for part in (share, timing.acceptance)]
+    return [*times, *rates, f"{first.median / timing.median:.2f}", *shares]
 
 
 def _sizes(load: float, size: int, peak: int) -> tuple[str, str, str]:
     return f"{load:.2f} s", byte_text(size), byte_text(peak)
-
-
-def _quality(figures: Mapping[str, float]) -> str:
-    """The figure that has a budget, abbreviated."""
-    if "kl" in figures:
-        return f"KL {figures['kl']:.1e}"
-    return f"cosine {figures['cosine']:.4f}" if "cosine" in figures else ""

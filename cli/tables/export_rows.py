@@ -77,11 +77,11 @@ def _adapters_row(screen: Screen, written: Export) -> None:
 
 
 def _judged(adapter: AdapterRecord) -> str:
-    """The figure of an adapter that has a budget, such as `` (kl 0.0099)``; empty if it was not judged."""
-    budget = None if adapter.quality is None else adapter.quality.budget
-    if adapter.quality is None or budget is None:
-        return ""
-    return f" ({budget.measure} {adapter.quality.figures[budget.measure]:.3g})"
+    """The figure of an adapter that has a budget, such as `` (KL 9.88e-03)``; empty if it was not judged."""
+    from exporters.quality.quality import abbreviated
+
+    figure = "" if adapter.quality is None else abbreviated(adapter.quality.figures)
+    return f" ({figure})" if figure else ""
 
 
 def _files(written: Export) -> Iterator[Line]:

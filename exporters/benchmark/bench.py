@@ -63,12 +63,14 @@ class LoadedVariant:
 
 @dataclass(frozen=True)
 class Timing:
-    """The seconds of each call of one variant, and the bytes that each call must read where memory bounds it."""
+    """The seconds of each call of one variant, the bytes that each call must read where memory bounds it, and the accepted share of
+    a draft's tokens."""
 
     variant: Variant
     workload: Workload
     seconds: tuple[float, ...]
     bytes_read: int | None = None
+    acceptance: float | None = None
 
     def percentile(self, share: float) -> float:
         """The seconds within which this percentage of calls finished."""
@@ -111,7 +113,7 @@ class BenchmarkReport:
         return {
             "name": timing.variant.label,
             "workload": work.label,
-            **asdict(work),
+            **{name: value for name, value in asdict(work).items() if name != "rows"},
             "calls": len(timing.seconds),
             "seconds": {f"p{share}": timing.percentile(share) for share in (50, 90, 99)},
             "sequences_per_second": work.batch / timing.median,
@@ -119,6 +121,7 @@ class BenchmarkReport:
             "speed_against_first": first.median / timing.median,
             "bytes_read": timing.bytes_read,
             "share_of_bound": self.bound_share(timing),
+            "accepted_share": timing.acceptance,
         }
 
 
@@ -138,7 +141,7 @@ def bench(
     device = usual_device(variants) if provider is None else device_of(on_provider(provider)[0])
     if provider is None and device == device_of(CPU):
         provider = provider_name(CPU)
-    work = {variant: grid.workloads(variant.spec) for variant in variants}
+    work = {variant: variant.workloads(grid) for variant in variants}
     progress(Stage("measure the memory's bandwidth"))
     bandwidth = _bandwidth(device, threads)
     with ExitStack() as ending:
@@ -177,6 +180,8 @@ class _Running:
             "provider": self._provider,
             "device": self._device,
             "threads": threads,
+            "draft": variant.draft
+            and {"path": str(variant.draft.exported.directory), "tokens": variant.draft.tokens},
         }
         if answer := self._ask(variant, request):
             facts = {name: answer[name] for name in ("provider", "load_seconds", "size")}
@@ -186,10 +191,12 @@ class _Running:
         """Warm up all variants, then time them in turn."""
         times: dict[Variant, list[float]] = {}
         read: dict[Variant, int | None] = {}
+        accepted: dict[Variant, float | None] = {}
         for variant in variants:
             self._progress(Stage(f"{workload.label}: warm up {variant.label}"))
             if answer := self._ask(variant, {"prepare": asdict(workload)}):
                 times[variant], read[variant] = [], _bytes_read(variant, answer["bytes_read"])
+                accepted[variant] = answer["acceptance"]
         for _ in range(ROUNDS):
             for variant in list(times):
                 self._progress(Stage(f"{workload.label}: {variant.label}"))
@@ -198,7 +205,10 @@ class _Running:
                     self.loaded[variant] = replace(self.loaded[variant], peak=answer["peak"])
                 else:
                     del times[variant]
-        return [Timing(variant, workload, tuple(taken), read[variant]) for variant, taken in times.items()]
+        return [
+            Timing(variant, workload, tuple(taken), read[variant], accepted[variant])
+            for variant, taken in times.items()
+        ]
 
     def _ask(self, variant: Variant, request: Mapping[str, Any]) -> dict[str, Any] | None:
         """The answer of a variant; None where it has failed."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from exporters.benchmark.workload import Workload, token_rows
+from exporters.benchmark.workload import Workload
 from exporters.runtime.decoding import Decoding
 from exporters.runtime.encoding import EncoderRunner
 from exporters.runtime.exported import open_export
@@ -14,6 +14,8 @@ from exporters.runtime.generation import Generator
 
 class ExportedSubject:
     """An exported directory, loaded in ONNX Runtime."""
+
+    acceptance = None
 
     def __init__(self, directory: Path, provider: str | None, threads: int) -> None:
         self.exported = open_export(directory, provider)
@@ -27,7 +29,7 @@ class ExportedSubject:
 
     def call(self, workload: Workload) -> Callable[[], object]:
         """The function to time."""
-        rows = token_rows(workload.lengths, self.spec.vocab_size or 1)
+        rows = workload.prompts(self.spec.vocab_size or 1)
         model = self._model
         if isinstance(model, EncoderRunner):
             return lambda: model.outputs(rows)

@@ -24,6 +24,8 @@ from zoo.tracing.task import encoder_state
 class TorchSubject:
     """A model with random weights on a device, eager or compiled."""
 
+    acceptance = None
+
     provider = "PyTorch"
 
     def __init__(self, spec: Model, precision: str, device: str, threads: int, *, compiled: bool) -> None:

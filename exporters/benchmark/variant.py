@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from exporters.benchmark.workload import Workload, WorkloadGrid
+from exporters.quality.texts import corpus
 from exporters.runtime.exported import Exported, open_export
+from exporters.runtime.text import find_text
 from exporters.target.providers import device_of
 from specs.forms.resolved import resolved
 from specs.language.writing import dump
@@ -24,11 +27,24 @@ AGAINST: tuple[Runtime, ...] = ("eager", "compiled")
 """The ways to run PyTorch."""
 
 
+@dataclass(frozen=True)
+class DraftChoice:
+    """The export that proposes ``tokens`` tokens at a time to each target."""
+
+    exported: Exported
+    tokens: int
+
+    @property
+    def name(self) -> str:
+        """The name of its directory."""
+        return self.exported.directory.resolve().name
+
+
 @dataclass(frozen=True, eq=False)
 class Variant:
     """A model in a runtime: an exported directory in ONNX Runtime, or a spec in PyTorch; ``path`` points to either.
 
-    ``name`` is the name of the model, or of its directory.
+    ``name`` is the name of the model, or of its directory. ``text`` are the tokens to generate from, if not any.
     """
 
     name: str
@@ -37,6 +53,16 @@ class Variant:
     path: Path
     target: str = ""
     precision: str = "fp32"
+    draft: DraftChoice | None = None
+    text: tuple[int, ...] = ()
+
+    def workloads(self, grid: WorkloadGrid) -> list[Workload]:
+        """Its workloads: with a draft, it only generates."""
+        return [
+            work.beginning(self.text) if work.kind == "generate" else work
+            for work in grid.workloads(self.spec)
+            if self.draft is None or work.kind == "generate"
+        ]
 
     @property
     def label(self) -> str:
@@ -45,7 +71,8 @@ class Variant:
             f"{self.target} {self.precision}" if self.runtime == "onnxruntime" else f"PyTorch {self.runtime}"
         )
         other = f" {self.precision}" if self.runtime != "onnxruntime" and self.precision != "fp32" else ""
-        return f"{self.name}: {way}{other}"
+        draft = "" if self.draft is None else f", draft {self.draft.name}"
+        return f"{self.name}: {way}{other}{draft}"
 
 
 @dataclass(frozen=True)
@@ -53,13 +80,15 @@ class VariantChoice:
     """The variants to compare for each model: exports for targets in precisions, and PyTorch in the ways of ``against``, in the
     float precisions, or float32.
 
-    ``logits`` selects the tokens that a decoder scores, as in :class:`exporters.steps.options.ExportOptions`.
+    ``logits`` selects the tokens that a decoder scores, as in :class:`exporters.steps.options.ExportOptions`. With a ``draft``, exports
+    are compared with themselves and the draft.
     """
 
     targets: Sequence[str] = ("portable",)
     precisions: Sequence[str] = ("fp32",)
     logits: str = "all"
     against: Sequence[Runtime] = ()
+    draft: DraftChoice | None = None
 
     def options(self) -> list[ExportOptions]:
         """The export options. Raises :class:`specs.base.errors.UserError` for an unknown target or precision."""
@@ -114,13 +143,21 @@ def variants(
         else:
             exported = reference.exported
             facts = exported.directory, exported.manifest.target, exported.manifest.precision
-            yield Variant(reference.name, spec, "onnxruntime", *facts)
+            text = () if choice.draft is None else _prose(exported)
+            alone = Variant(reference.name, spec, "onnxruntime", *facts, text=text)
+            yield from (alone,) if choice.draft is None else (alone, replace(alone, draft=choice.draft))
         for runtime in choice.against:
             own.mkdir(exist_ok=True)
             path = own / "spec.yaml"
             path.write_text(dump(resolved(spec)), encoding="utf-8")
             for precision in choice.pytorch_precisions():
                 yield Variant(spec.name, spec, runtime, path, precision=precision)
+
+
+def _prose(exported: Exported) -> tuple[int, ...]:
+    """The tokens of the corpus' prose; empty without a tokenizer beside the export."""
+    text = find_text(exported.directory, None, needed=False)
+    return () if text is None else tuple(text.plain(corpus()["prose"]))
 
 
 def usual_device(variants: Sequence[Variant]) -> str:

@@ -13,11 +13,15 @@ from zoo.machine.memory import peak_memory
 
 
 class TimedModel(Protocol):
-    """A model to time: its provider, the seconds it took to load, and the bytes of its weights."""
+    """A model to time: its provider, the seconds it took to load, the bytes of its weights, and the accepted share of a draft's
+    tokens in the last workload."""
 
     provider: str
     load_seconds: float
     size: int
+
+    @property
+    def acceptance(self) -> float | None: ...
 
     def call(self, workload: Workload) -> Callable[[], object]: ...
 
@@ -26,6 +30,11 @@ class TimedModel(Protocol):
 
 def load(request: Data) -> TimedModel:
     """The model that a request names."""
+    if request.get("draft") is not None:
+        from exporters.benchmark.drafted_subject import DraftedSubject
+
+        target, draft, threads = Path(request["path"]), request["draft"], request["threads"]
+        return DraftedSubject(target, Path(draft["path"]), draft["tokens"], request["provider"], threads)
     if request["runtime"] == "onnxruntime":
         from exporters.benchmark.exported_subject import ExportedSubject
 
@@ -54,7 +63,7 @@ def main() -> None:
             workload = Workload(**{**data, "lengths": tuple(data["lengths"])})
             call = model.call(workload)
             call()
-            facts.update(bytes_read=model.bytes_read(workload))
+            facts.update(bytes_read=model.bytes_read(workload), acceptance=model.acceptance)
             return lambda: call
 
         return prepare

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from specs.base.errors import UserError, option_name
@@ -21,13 +22,24 @@ Kind = Literal["encode", "prompt", "step", "generate"]
 class Workload:
     """One call: an encoder's pass, a decoder's prompt, one step after ``past`` tokens, or generating ``new`` ones.
 
-    ``lengths`` are the lengths of the input rows: the prompts, or the input of an encoder.
+    ``lengths`` are the lengths of the input rows: the prompts, or the input of an encoder. ``rows`` are the prompts, if not any tokens.
     """
 
     kind: Kind
     lengths: tuple[int, ...]
     past: int = 0
     new: int = 1
+    rows: tuple[tuple[int, ...], ...] = ()
+
+    def prompts(self, vocabulary: int) -> list[list[int]]:
+        """The tokens of each input row."""
+        return [list(row) for row in self.rows] or token_rows(self.lengths, vocabulary)
+
+    def beginning(self, text: Sequence[int]) -> Workload:
+        """The workload with rows of a text one after another, which begins again at its end; the same without a text."""
+        tokens = itertools.cycle(text)
+        rows = tuple(tuple(itertools.islice(tokens, length)) for length in self.lengths)
+        return replace(self, rows=rows) if text else self
 
     @property
     def batch(self) -> int:
@@ -59,7 +71,7 @@ class Workload:
 class WorkloadGrid:
     """The sizes to time: batches, lengths (``128``, or ``16-128`` for rows between), past lengths, new tokens.
 
-    The default length and past are 128, or the largest that the model takes.
+    The default length and past are 128, or the largest that the model takes, with the new tokens.
     """
 
     batches: tuple[int, ...] = (1,)
@@ -84,11 +96,9 @@ class WorkloadGrid:
         assert reads is not None
         generates = spec.encoder is None  # the stack that reads also generates
         room = (spec.context_length_of(reads) or sys.maxsize) - generates
-        rows = [
-            _rows(batch, length)
-            for batch in self.batches
-            for length in self.lengths or [str(min(USUAL, room))]
-        ]
+        fitting = max(1, min(USUAL, room - generates * ((self.new or 1) - 1)))
+        lengths = self.lengths or [str(fitting)]
+        rows = [_rows(batch, length) for batch in self.batches for length in lengths]
         longest = max(map(max, rows))
         _check_fits(spec, option_name("lengths"), longest, room)
         if spec.decoder is None:

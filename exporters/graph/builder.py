@@ -290,6 +290,15 @@ class GraphBuilder:
         rest: Value = self.op("Sub", self._size_of_input(total), self.size(self.symbols.values[other]))
         return rest
 
+    @contextmanager
+    def own_sizes(self) -> Iterator[None]:
+        """Forget what is learned inside."""
+        outer, self._holders = self._holders, dict(self._holders)
+        try:
+            yield
+        finally:
+            self._holders = outer
+
     def learn(self, sizes: SizePair, value: Value, axis: int | None = None) -> None:
         """Record a tensor with a size on ``axis``, or a value that is that size; the first one is kept."""
         self._holders.setdefault(sizes, (value, axis))

@@ -9,7 +9,7 @@ from typing import Any
 from torch import fx
 
 from exporters.graph.builder import GraphBuilder
-from exporters.graph.emitters.registry import emit, emitter_of
+from exporters.graph.emitters.registry import emit, emitter_of, learn
 from exporters.graph.fusing.functions import group_query_attention
 from exporters.graph.quantization.scheme import Quantization
 from exporters.graph.values import Graph, Parameter, Value
@@ -89,7 +89,7 @@ class Lowering:
                         if self._builder.unshaped(old) in self._live
                     ]
             elif node.op in CALLS:
-                _learn(builder, values[node], node)
+                learn(builder, values[node], node)
         return builder.parameters(builder.needed(results)[1])
 
     @cached_property
@@ -117,7 +117,7 @@ def _emitted(builder: GraphBuilder, node: fx.Node, values: Mapping[fx.Node, Any]
         reason = "no ONNX emitter for these arguments" if known else "no ONNX emitter"
         raise _refusal(builder.path, node, reason, str(error)) from error
     _describe(value, node, builder.symbols)
-    _learn(builder, value, node)
+    learn(builder, value, node)
     return value
 
 
@@ -133,18 +133,6 @@ def _refusal(path: str, node: fx.Node, reason: str, detail: str) -> NoEmitterErr
         f"{path or 'The model'} calls {function}, which has {reason}{line}\n"
         f"  {detail}, or export with {option_name('via')} torch."
     )
-
-
-def _learn(builder: GraphBuilder, value: Value, node: fx.Node) -> None:
-    """Record a result as the holder of sizes that no input has."""
-    first, second = node.meta["info"]
-    if isinstance(first, tuple):
-        return  # single results are recorded when they are taken
-    if isinstance(first, TensorInfo):
-        for axis, sizes in enumerate(zip(first.shape, second.shape, strict=True)):
-            builder.learn(sizes, value, axis)
-    else:
-        builder.learn((first, second), value)
 
 
 def _describe(value: Value, node: fx.Node, symbols: Symbols) -> None:

@@ -7,7 +7,7 @@ import os
 import time
 import traceback
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ class Job:
     """A build of one artefact into its entry of the cache; picklable, and JSON data.
 
     ``spec`` is a resolved spec, ``commit`` the commit of weights on the hub, ``made_from`` the recorded inputs of the
-    artefact. ``cpus``, ``memory`` (bytes; 0 for none) and ``gpus`` are its reservations.
+    artefact. ``adapters`` are sources and commits by name. ``cpus``, ``memory`` (bytes; 0 for none) and ``gpus`` are its reservations.
     """
 
     name: str
@@ -34,6 +34,7 @@ class Job:
     commit: str | None
     options: Mapping[str, Any]
     made_from: Mapping[str, Any]
+    adapters: Mapping[str, tuple[str, str | None]] = field(default_factory=dict)
     cpus: int = 1
     memory: int = 0
     gpus: int = 0
@@ -71,6 +72,7 @@ def job_of(step: MakeStep, cache: Cache, root: Path) -> Job:
         model.commit,
         {**options, "seed": artefact.entry.seed},
         step.inputs.as_dict(),
+        {name: (adapter.source, adapter.commit) for name, adapter in model.adapters.items()},
         artefact.resources.cpus,
         parse_size(artefact.resources.memory) if artefact.resources.memory else 0,
         artefact.resources.gpus,
@@ -104,7 +106,7 @@ def _build(job: Job, progress: Progress) -> None:
     from zoo.files.json_values import read_object
     from zoo.files.ownership import BUILD
     from zoo.files.whole import write_file
-    from zoo.weights.hub import fetch
+    from zoo.weights.hub import fetch, located_adapter
 
     cache = Cache(Path(job.cache))
     if cache.has(job.key):  # built by another process meanwhile
@@ -113,10 +115,14 @@ def _build(job: Job, progress: Progress) -> None:
     if job.commit is not None:
         progress(Stage("fetch weights"))
         weights = str(fetch(weights, weights=True, revision=job.commit))
+    adapters = tuple(
+        f"{name}={located_adapter(source, revision=commit)}"
+        for name, (source, commit) in job.adapters.items()
+    )
     entry = cache.entry(job.key)
     entry.parent.mkdir(parents=True, exist_ok=True)  # other processes may do so at the same time
     spec = validate(Document(dict(job.spec)))
-    export(spec, entry, ExportOptions(**job.options, weights=weights), progress)
+    export(spec, entry, ExportOptions(**job.options, weights=weights, adapters=adapters), progress)
     build = read_object(entry / BUILD, UserError, entry)
     write_file(entry / BUILD, (json.dumps({**build, "made_from": job.made_from}, indent=2) + "\n").encode())
     os.utime(entry)

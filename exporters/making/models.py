@@ -3,32 +3,44 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from exporters.making.artefacts import Zoo
 from exporters.making.digests import FileDigests
 from exporters.making.inputs import digest_of
 from specs.base.errors import UserError, option_name
+from specs.files.export_options import adapter_sources
 from specs.files.zoo_file import ModelEntry
 from specs.forms.resolved import resolved
-from specs.language.reference import SUFFIXES, hub_file, preset_file
+from specs.language.reference import SUFFIXES, hub_file, is_hub_id, preset_file
 from specs.model.model import Model
 from zoo.configs.named_model import model_kind, named_model
 from zoo.weights.hub import HubError, commit_of, fetch
 
 
 @dataclass(frozen=True)
+class AdapterInputs:
+    """An adapter: a path, or a repository at a ``commit``; ``identity`` is equal for equal contents."""
+
+    source: str
+    identity: str
+    commit: str | None = None
+
+
+@dataclass(frozen=True)
 class ModelInputs:
     """The spec of a model, and its weights as an export names them: random, none, a path, or a repository at a ``commit``.
 
-    ``identity`` is equal for weights with equal contents.
+    ``identity`` is equal for weights with equal contents. ``adapters`` are those of each export, by name.
     """
 
     spec: Model
     weights: str
     identity: str
     commit: str | None = None
+    adapters: Mapping[str, AdapterInputs] = field(default_factory=dict)
 
     @cached_property
     def spec_digest(self) -> str:
@@ -44,7 +56,8 @@ def model_inputs(zoo: Zoo, name: str, digests: FileDigests, commits: dict[str, s
     """
     entry = zoo.file.models[name]
     try:
-        return _model_inputs(zoo, name, entry, digests, commits)
+        inputs = _model_inputs(zoo, name, entry, digests, commits)
+        return replace(inputs, adapters=_adapters(zoo, entry, digests, commits))
     except UserError as error:
         kind = HubError if isinstance(error, HubError) else UserError
         message = error.text.replace(option_name("assignments"), "set")  # its key in the file
@@ -71,6 +84,26 @@ def _model_inputs(
     return ModelInputs(_spec(zoo, name, entry, weights, commits), weights, f"hub:{weights}@{commit}", commit)
 
 
+def _adapters(
+    zoo: Zoo, entry: ModelEntry, digests: FileDigests, commits: dict[str, str]
+) -> dict[str, AdapterInputs]:
+    """Return the adapters of an entry, whose paths are relative to the zoo file."""
+    adapters = {}
+    for name, source in adapter_sources(entry.adapters).items():
+        path = zoo.place(source)
+        if os.path.exists(path):
+            adapters[name] = AdapterInputs(str(path.absolute()), f"files:{digests.of(path)}")
+        elif is_hub_id(source):
+            commit = _commit_at(source, None, commits)
+            adapters[name] = AdapterInputs(source, f"hub:{source}@{commit}", commit)
+        else:
+            raise UserError(
+                f"adapters: must be existing directories.\n  value: {name}={source}\n"
+                "  Give a path relative to the zoo file, or org/name of a hub repository."
+            )
+    return adapters
+
+
 def _weights(zoo: Zoo, entry: ModelEntry) -> str:
     """Return the weights of an entry, or the weights of the checkpoint that is its spec."""
     if entry.spec is None or "weights" in entry.model_fields_set or preset_file(entry.spec):
@@ -82,9 +115,13 @@ def _weights(zoo: Zoo, entry: ModelEntry) -> str:
 
 def _commit(repository: str, entry: ModelEntry, commits: dict[str, str]) -> str:
     """Return the commit of a hub repository at the entry's revision."""
-    pinned = f"{repository}@{entry.revision or 'main'}"
+    return _commit_at(repository, entry.revision, commits)
+
+
+def _commit_at(repository: str, revision: str | None, commits: dict[str, str]) -> str:
+    pinned = f"{repository}@{revision or 'main'}"
     if pinned not in commits:
-        commits[pinned] = commit_of(repository, entry.revision)
+        commits[pinned] = commit_of(repository, revision)
     return commits[pinned]
 
 

@@ -145,10 +145,11 @@ def _step(
 
 def _check_options(artefact: ArtefactRequest, model: ModelInputs) -> None:
     """Raise :class:`specs.base.errors.UserError` for options that no export takes."""
+    from exporters.steps.adapters import check_options
     from exporters.steps.options import ExportOptions
 
-    options = artefact.options.model_dump(exclude={"name"})
-    ExportOptions(**options, weights=model.weights, seed=artefact.entry.seed)
+    entry, options = artefact.entry, artefact.options.model_dump(exclude={"name"})
+    check_options(ExportOptions(**options, weights=model.weights, adapters=entry.adapters, seed=entry.seed))
 
 
 def _inputs(zoo: Zoo, artefact: ArtefactRequest, model: ModelInputs, digests: FileDigests) -> Inputs:
@@ -156,6 +157,8 @@ def _inputs(zoo: Zoo, artefact: ArtefactRequest, model: ModelInputs, digests: Fi
     if isinstance(artefact.options, ArtefactEntry):
         options.pop("name")
     calibrate = options.pop("calibrate")
+    if model.adapters:
+        options["adapters"] = {name: adapter.identity for name, adapter in model.adapters.items()}
     return Inputs(
         model.spec_digest,
         model.identity,

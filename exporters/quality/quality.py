@@ -19,6 +19,15 @@ class Measure:
     lower_is_better: bool = False
 
 
+SHORT = {"kl": "KL {:.2e}", "cosine": "cosine {:.5f}"}
+"""The measures that budgets limit, as they are abbreviated."""
+
+
+def abbreviated(figures: Mapping[str, float]) -> str:
+    """The figure that a budget limits, such as ``KL 9.88e-03``; empty without one."""
+    return next((form.format(figures[name]) for name, form in SHORT.items() if name in figures), "")
+
+
 class _Measures(dict[str, Measure]):
     """Measures by record name; ``same_neighbours.dense`` is the measure ``same_neighbours`` of the head ``dense``."""
 

@@ -195,3 +195,20 @@ def accepted_or_drawn(wanted: Shares, draft: Proposal, random: np.random.Generat
         return draft.token
     rest = np.maximum(wanted - draft.shares, 0)
     return draw(rest / rest.sum() if rest.any() else wanted, random)
+
+
+def first_difference(done: Generation, alone: Generation) -> int | None:
+    """The index of the first token that two generations do not share, in the first sequence with one; None if there is none."""
+    for first, second in zip(done.continuations, alone.continuations, strict=True):
+        if first.ids != second.ids:
+            pairs = enumerate(zip(first.ids, second.ids, strict=False))
+            shorter = min(len(first.ids), len(second.ids))
+            return next((index for index, (a, b) in pairs if a != b), shorter)
+    return None
+
+
+def reason_for_difference(target: Exported) -> str:
+    """Why a target scores several tokens differently than one."""
+    if target.manifest.precision == "int8":
+        return "int8 rounds the inputs of all tokens of a call with one scale. Export in int4 or a float precision to avoid it"
+    return "its best tokens score equally, within rounding error"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +15,7 @@ from exporters.quality.quality import Quality
 from exporters.steps.options import ExportOptions
 from exporters.verification.request import VerificationRequest
 from specs.base.errors import UserError, option_name
+from specs.files.export_options import adapter_sources
 from specs.model.model import Model
 from zoo.builder import ZooModel
 from zoo.checkpoints.low_rank import LowRankPair, add_changes, low_rank_pairs
@@ -23,9 +23,6 @@ from zoo.checkpoints.open import opened
 from zoo.files.ownership import ADAPTER
 from zoo.weights.hub import located_adapter
 from zoo.weights.lora import LoraAdapter
-
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-
 
 _UNSUPPORTED = (
     ("via", "torch", "whose graphs are not ours"),
@@ -72,6 +69,22 @@ def read_adapters(options: ExportOptions, model: ZooModel, spec: Model) -> tuple
     """The adapters that the options name.  Raises :class:`specs.base.errors.UserError`."""
     if not options.adapters:
         return ()
+    check_options(options)
+    files, names = opened(options.weights, model, spec)
+    opened_adapters = {
+        name: LoraAdapter.open(located_adapter(source))
+        for name, source in adapter_sources(options.adapters).items()
+    }
+    return tuple(
+        NamedAdapter(name, low_rank_pairs(adapter, files, names, model, spec))
+        for name, adapter in opened_adapters.items()
+    )
+
+
+def check_options(options: ExportOptions) -> None:
+    """Raise :class:`specs.base.errors.UserError` where other options exclude adapters."""
+    if not options.adapters:
+        return
     option = option_name("adapters")
     if not options.real:
         raise UserError(
@@ -82,21 +95,6 @@ def read_adapters(options: ExportOptions, model: ZooModel, spec: Model) -> tuple
             raise UserError(
                 f"{option} cannot be used with {option_name(name)} {value}, {why}\n  Leave one of them out."
             )
-    files, names = opened(options.weights, model, spec)
-    read = {}
-    for argument in options.adapters:
-        name, _, source = argument.partition("=")
-        if not source or not _NAME.fullmatch(name):
-            raise UserError(
-                f"{option} must be NAME=DIR, with a name of letters, digits, '.', '_' and '-'\n  value: {argument}"
-            )
-        if name in read:
-            raise UserError(
-                f"{option} has two adapters called {name}\n  value: {argument}\n  Give each a name of its own."
-            )
-        adapter = LoraAdapter.open(located_adapter(source))
-        read[name] = NamedAdapter(name, low_rank_pairs(adapter, files, names, model, spec))
-    return tuple(read.values())
 
 
 def check_adapters(adapters: Sequence[NamedAdapter], inputs: Sequence[str]) -> None:

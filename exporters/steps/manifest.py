@@ -15,6 +15,7 @@ from typing import Any, Literal
 import onnx
 
 from exporters.graph.checking import Checked
+from exporters.graph.proto_bodies import bodies
 from exporters.quality.quality import Quality
 from exporters.steps.adapters import VerifiedAdapter
 from exporters.target.environment import required_environment
@@ -177,7 +178,11 @@ def graph_record(
     """The facts that a client needs before loading a graph; ``longest`` is the largest number of tokens in a
     row, and ``kernels`` are the kernels of the target's provider."""
     opset = next(entry.version for entry in model.opset_import if entry.domain == "")
-    used = Counter(node.op_type for node in model.graph.node)
+    used = Counter(
+        inner.op_type
+        for node in model.graph.node
+        for inner in (node, *(inner for body in bodies(node) for inner in body.node))
+    )
     defaults = {tensor.name for tensor in model.graph.initializer}  # an adapter's matrices are inputs, too
     return GraphRecord(
         nodes=len(model.graph.node),

@@ -300,6 +300,7 @@ def _fused(graphs: Sequence[Graph]) -> set[tuple[str, frozenset[str], tuple[bool
     return {
         (node.op, frozenset(node.attributes), tuple(value is not None for value in node.inputs))
         for graph in graphs
-        for node in graph.nodes
+        for outer in graph.nodes
+        for node in outer.within
         if node.op in OPERATIONS
     }

@@ -118,6 +118,9 @@ class Target:
     attention needs a full cache."""
     fuses_convolution_gates: bool = False
     """Whether its CausalConvWithState applies SiLU itself: one kernel less on a GPU. On the CPU that takes five times as long."""
+    branches_on_padding: bool = False
+    """Whether causal convolutions move padding out of the way in a branch that calls without padding skip. On a GPU, the condition
+    would be copied to the host, and would rule out that the graph is captured."""
     static_shapes: bool = False
     """Whether no size in a graph may depend on data, so that mixtures compute every expert."""
     expert_parts: int = 1
@@ -224,6 +227,7 @@ TARGETS = {
             cache_bits=frozenset({8, 4}),
             window_slack=16,
             expert_parts=2,
+            branches_on_padding=True,
         ),
         # --8<-- [end:cpu]
         Target(

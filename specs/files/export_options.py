@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
@@ -16,11 +17,13 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from specs.base.base import Spec, custom_error
+from specs.base.errors import UserError, option_name
 from specs.files.layer_outputs import requested
 
 PrecisionName = Literal["fp32", "fp16", "bf16", "int8", "int4", "q4f16"]
 CachePrecision = Literal["float", "int8", "int4"]
 TARGETS = ("portable", "cpu", "cuda", "tensorrt", "webgpu")
+_ADAPTER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 LAYOUTS = ("onnx", "genai", "optimum", "transformers-js")
 """The names of zoo's own targets and layouts: help lists them without reading their tables, which need torch."""
 
@@ -205,6 +208,23 @@ def directory_words(options: ArtefactOptions) -> list[str]:
         for name, value in options
         if (mark := mark_of(name)).word and value != default_of(name)
     ]
+
+
+def adapter_sources(arguments: Sequence[str]) -> dict[str, str]:
+    """The sources of adapters by their names, from NAME=DIR.  Raises :class:`specs.base.errors.UserError`."""
+    option, sources = option_name("adapters"), dict[str, str]()
+    for argument in arguments:
+        name, _, source = argument.partition("=")
+        if not source or not _ADAPTER.fullmatch(name):
+            raise UserError(
+                f"{option} must be NAME=DIR, with a name of letters, digits, '.', '_' and '-'\n  value: {argument}"
+            )
+        if name in sources:
+            raise UserError(
+                f"{option} has two adapters called {name}\n  value: {argument}\n  Give each a name of its own."
+            )
+        sources[name] = source
+    return sources
 
 
 def option_word(value: Any) -> str:

@@ -177,7 +177,7 @@ def test_an_export_says_how_far_each_adapter_is(base: Callable[[str], Path], tmp
     recorded = records[1]["adapters"]["sql"]
     assert 0 < recorded["largest"] < 1e-3
     assert recorded["quality"]["figures"]["kl"] != records[1]["quality"]["figures"]["kl"]
-    assert f"(kl {recorded['quality']['figures']['kl']:.3g})" in " ".join(found.output.split())
+    assert f"(KL {recorded['quality']['figures']['kl']:.2e})" in " ".join(found.output.split())
     assert "sql.onnx_adapter" in records[0]["files"]
     said = {}
     for name in ([], ["--adapter", "sql"]):
@@ -334,7 +334,7 @@ def test_an_adapter_for_another_base_is_refused(base: Callable[[str], Path], tmp
     [
         ({"peft_type": "IA3"}, "peft_type must be LORA to be merged"),
         ({"lora_bias": True}, "lora_bias is not supported, as it adds to biases"),
-        ({"target_parameters": ["experts"]}, "target_parameters is not supported, as it changes stacked matrices"),
+        ({"target_parameters": ["experts"]}, "target_parameters is not supported, as it changes parameters outside linear layers, such as stacked experts"),
         ({"init_lora_weights": "pissa"}, "as it changes the base model's weights"),
         ({"r": "two"}, "r must be a number above 0"),
         ({"lora_alpha": 0}, "lora_alpha must be a number above 0"),

@@ -227,6 +227,7 @@ UNTRACEABLE: list[tuple[Callable[..., Any], str]] = [
     (compares_sizes, "TypeError: sizes cannot be compared: they differ between calls"),
     (lambda m, x, mask, past: x + torch.ones(6), "a tensor is neither an input nor a weight: make it with zoo.functional.constant"),
     (lambda m, x, mask, past: x + m.table, "a tensor is neither an input nor a weight"),
+    (lambda m, x, mask, past: x + m.state_dict()["weight"][0], "weight is read past its module, as from state_dict(): read it as an attribute, such as self.weight"),
     (lambda m, x, mask, past: torch.cat([*x]), "cannot be iterated"),
     (lambda m, x, mask, past: x[mask], "TypeError: indexing with a tensor or a list is not traced: use F.embedding"),
     (lambda m, x, mask, past: x * float(mask.sum()), "TypeError: float() argument"),
@@ -327,3 +328,19 @@ def test_all_architectures_trace_without_an_unnamed_size_in_their_outputs() -> N
             for output in graph.outputs:
                 assert output.dims
                 assert None not in output.dims, output.name
+
+
+def test_what_a_forward_registers_is_gone_after_the_trace() -> None:
+    def registers(m: Any, x: Any, *rest: Any) -> Any:
+        m.added, m.count = nn.ReLU(), 3
+        m.register_buffer("more", torch.ones(1))
+        m.register_parameter("other", nn.Parameter(torch.ones(1)))
+        del m.weight
+        return x + 1
+
+    model, symbols = Outer(registers), Symbols.of(INPUTS, ())
+    before = [name for name, _ in (*model.named_modules(), *model.named_parameters(), *model.named_buffers())]
+    Tracer(model, symbols).run(lambda m, values: {"y": m(*values.values())}, INPUTS)
+    after = [name for name, _ in (*model.named_modules(), *model.named_parameters(), *model.named_buffers())]
+    assert after == before
+    assert not hasattr(model.inner, "count")

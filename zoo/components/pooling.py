@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from specs.kinds.pooling import AtToken, TokenPooling
-from zoo.functional import positions_from
+from zoo.functional import last_real, positions_from
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def _padded(x: Tensor, mask: Tensor, pooling: TokenPooling) -> Tensor:
         case "first":
             return _mix(x, mask * (number == 1))
         case "last":
-            return _mix(x, mask * (number == count))
+            return last_real(x, mask)
         case "mean":
             return _mix(x, mask / count.clamp(min=1))
         case "mean_sqrt_length":

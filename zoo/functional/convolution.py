@@ -47,6 +47,7 @@ def token_alignment(real: Tensor | None, width: int) -> TokenAlignment | None:
     return TokenAlignment(columns + row * (length + state), padding + kept - 1 + row * length)
 
 
+@semantic_op
 def causal_convolution(
     x: Tensor, weight: Tensor, bias: Tensor | None, state: Tensor | None, alignment: TokenAlignment | None
 ) -> tuple[Tensor, Tensor]:

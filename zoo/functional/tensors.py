@@ -40,6 +40,14 @@ def last(x: Tensor, count: int) -> Tensor:
 
 
 @semantic_op
+def last_real(x: Tensor, mask: Tensor) -> Tensor:
+    """The vector of the last real token of each row, or zeros if all are padding: B T D, and B T with 1 for real tokens -> B D."""
+    number = mask.cumsum(1)  # B T: 1 for the first real token
+    share = mask * (number == number[:, -1:])
+    return (share.to(x.dtype)[:, None] @ x)[:, 0]  # (B 1 T @ B T D) -> B D
+
+
+@semantic_op
 def token_positions(mask: Tensor, query_length: int) -> Tensor:
     """The number of real tokens before each of the last T, so that padding on either side shifts no position.
 

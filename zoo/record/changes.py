@@ -37,6 +37,8 @@ def input_changes(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> Iterato
 def _value_text(value: object) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(map(_value_text, value)) or "none"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}: {_weights_text(part)}" for name, part in value.items()) or "none"
     if value is None or isinstance(value, bool):
         return {None: "none", True: "yes", False: "no"}[value]
     return str(value)

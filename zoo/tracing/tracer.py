@@ -7,18 +7,14 @@ can replace the body.
 
 from __future__ import annotations
 
-import functools
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from threading import RLock
 from typing import Any
 
 import torch
 from torch import Tensor, fx, nn
 from torch.fx.proxy import GraphAppendingTracer
-from torch.overrides import is_tensor_method_or_property
 
 from specs.base.errors import UserError, option_name, reason_of
 from zoo.core.caller import calling_line, line_of, line_text
@@ -27,13 +23,12 @@ from zoo.ops import TensorInfo, operation_of, result_info
 from zoo.ops.creation import size
 from zoo.ops.indexing import refuse_clamped_slice
 from zoo.ops.operation import CALLS
+from zoo.tracing.observed import observed
+from zoo.tracing.symbolic_value import SymbolicValue
 from zoo.tracing.symbols import Placeholder, Symbols
 
 _PLAIN = frozenset({int, float, bool, str, type(None), type(...), torch.dtype, torch.device})
 """The types of arguments that are recorded as they are."""
-
-_OBSERVING = RLock()
-"""Held while a trace changes modules, which two traces may share."""
 
 GraphCall = Callable[[Any, Mapping[str, Any]], Mapping[str, Any]]
 """The call to trace: from a model and its inputs by name to its outputs by name."""
@@ -41,11 +36,15 @@ GraphCall = Callable[[Any, Mapping[str, Any]], Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class SemanticCall:
-    """A call of a semantic function whose body was traced; tensors and sizes are nodes."""
+    """A call of a semantic function whose body was traced; tensors and sizes are nodes.
+
+    ``index``: which of several results a node is.
+    """
 
     function: Callable[..., Any]
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
+    index: int = 0
 
 
 class UntraceableError(UserError):
@@ -78,52 +77,6 @@ def is_static(node: fx.Node) -> bool:
     return first is second
 
 
-class SymbolicValue(fx.Proxy):
-    """A tensor or size under trace. Rank, dtype, device and static sizes are plain Python; the rest is recorded."""
-
-    tracer: Tracer
-
-    @classmethod
-    def __torch_function__(
-        cls,
-        orig_method: Any,
-        types: Any,
-        args: tuple[Any, ...] | None = None,
-        kwargs: dict[str, Any] | None = None,
-    ) -> Any:
-        """Record a call of torch.  A tracer has no other tracer's values, so the first one found tells where."""
-        positional, named = args or (), kwargs or {}
-        if isinstance(orig_method, _SCRIPTED):
-            return super().__torch_function__(orig_method, types, positional, named)
-        method = _is_method(orig_method)
-        return _tracer_of((positional, named)).create_proxy(
-            "call_method" if method else "call_function",
-            orig_method.__name__ if method else orig_method,
-            positional,
-            named,
-        )
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "shape":
-            return self.tracer.shape_of(self)
-        if name in ("dtype", "device", "ndim"):
-            return getattr(self.node.meta["info"][0], name)
-        return super().__getattr__(name)
-
-    def size(self, axis: int | None = None) -> Any:
-        """``Tensor.size``."""
-        shape = self.tracer.shape_of(self)
-        return shape if axis is None else shape[axis]
-
-    def dim(self) -> int:
-        """``Tensor.dim``."""
-        return int(self.ndim)
-
-
-_SCRIPTED = (torch._C.ScriptMethod, torch._ops.HigherOrderOperator)
-_is_method = functools.cache(is_tensor_method_or_property)  # which sets filters of warnings at every call
-
-
 class Tracer(GraphAppendingTracer):
     """Traces a call of a model.
 
@@ -146,7 +99,7 @@ class Tracer(GraphAppendingTracer):
     def run(self, call: GraphCall, inputs: Sequence[Placeholder]) -> fx.Graph:
         """The graph of ``call(model, {name: value})``. Raises :class:`UntraceableError`."""
         try:
-            with self._observed():
+            with observed(self.model, self._enter, self._weight):
                 outputs = dict(call(self.model, {value.name: self._placeholder(value) for value in inputs}))
             self.create_node("output", "output", (self.create_arg(outputs),), {})
             return self.graph
@@ -173,24 +126,6 @@ class Tracer(GraphAppendingTracer):
         value.node.meta["info"] = (first, first if first == second else second)
         return value
 
-    @contextmanager
-    def _observed(self) -> Iterator[None]:
-        """The model, whose modules name their calls, and whose weights are values of the trace."""
-        with _OBSERVING:
-            modules = list(self.model.named_modules())
-            before = [dict(vars(module)) for _, module in modules]
-            try:
-                for path, module in modules:
-                    vars(module)["forward"] = functools.partial(self._enter, path, module.forward)
-                    for kind in ("_parameters", "_buffers"):
-                        if vars(module)[kind]:
-                            vars(module)[kind] = _Weights(vars(module)[kind], self._weight)
-                yield
-            finally:
-                for (_, module), state in zip(modules, before, strict=True):
-                    vars(module).clear()
-                    vars(module).update(state)
-
     def _enter(self, path: str, forward: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         before = self._entered
         self._entered = (*before, path)
@@ -214,6 +149,14 @@ class Tracer(GraphAppendingTracer):
             self._parameters[name].node.meta["trained"] = tensor.requires_grad
         return self._parameters[name]
 
+    def _unknown(self, tensor: Tensor) -> str:
+        """Why a tensor is no value of the trace."""
+        storage = tensor.untyped_storage()._cdata
+        for name, weight in weight_tensors(self.model):
+            if weight.untyped_storage()._cdata == storage:
+                return f"{name} is read past its module, as from state_dict(): read it as an attribute, such as self.weight"
+        return "a tensor is neither an input nor a weight: make it with zoo.functional.constant"
+
     # Methods that torch.fx calls.
 
     def create_arg(self, a: Any) -> Any:
@@ -231,7 +174,7 @@ class Tracer(GraphAppendingTracer):
         if isinstance(a, Tensor):
             if id(a) in self._names:  # such as one of self.parameters()
                 return self._weight(a).node
-            raise TypeError("a tensor is neither an input nor a weight: make it with zoo.functional.constant")
+            raise TypeError(self._unknown(a))
         return super().create_arg(a)
 
     def create_node(
@@ -273,16 +216,16 @@ class Tracer(GraphAppendingTracer):
         return proxy
 
     def _followed(self, function: Any, args: Any, kwargs: Any) -> Any:
-        """Trace the body of a semantic function, and record the call on its result."""
-        result = function.__wrapped__(*args, **kwargs)
-        if isinstance(result, fx.Proxy) and not any(
-            result is positional for positional in (*args, *kwargs.values())
-        ):
-            positional, named = fx.node.map_aggregate((args, kwargs), _node)
-            result.node.meta.setdefault("semantic_calls", []).append(
-                SemanticCall(function, positional, dict(named))
-            )
-        return result
+        """Trace the body of a semantic function, and record the call on its results."""
+        results = function.__wrapped__(*args, **kwargs)
+        arguments = set(map(id, (*args, *kwargs.values())))
+        positional, named = fx.node.map_aggregate((args, kwargs), _node)
+        for index, result in enumerate(results if isinstance(results, tuple) else (results,)):
+            if isinstance(result, fx.Proxy) and id(result) not in arguments:
+                result.node.meta.setdefault("semantic_calls", []).append(
+                    SemanticCall(function, positional, dict(named), index)
+                )
+        return results
 
     def shape_of(self, value: SymbolicValue) -> tuple[Any, ...]:
         """The sizes of a tensor: static sizes as ints, others as recorded values."""
@@ -293,17 +236,6 @@ class Tracer(GraphAppendingTracer):
         )
 
 
-class _Weights(dict[str, Any]):
-    """A module's weights by name, each read as its value in a trace."""
-
-    def __init__(self, weights: dict[str, Any], value: Callable[[Any], Any]) -> None:
-        super().__init__(weights)
-        self._value = value
-
-    def __getitem__(self, name: str) -> Any:
-        return self._value(super().__getitem__(name))
-
-
 _labels: dict[Any, str] = {}
 
 
@@ -312,25 +244,6 @@ def _label(graph: fx.Graph, target: Any) -> str:
     if target not in _labels:
         _labels[target] = graph._target_to_str(target)
     return _labels[target]
-
-
-def _tracer_of(values: Any) -> Tracer:
-    """The tracer of the first value under trace in a call's arguments."""
-    value = _first(values)
-    assert value is not None
-    return value.tracer
-
-
-def _first(values: Any) -> SymbolicValue | None:
-    if isinstance(values, SymbolicValue):
-        return values
-    if isinstance(values, dict):
-        return _first(tuple(values.values()))
-    if isinstance(values, (tuple, list)):
-        for value in values:
-            if (first := _first(value)) is not None:
-                return first
-    return None
 
 
 def _node(value: Any) -> Any:

@@ -124,14 +124,15 @@ def fetch(reference: str, *, weights: bool, revision: str | None = None) -> Path
     return directory
 
 
-def located_adapter(reference: str) -> Path:
+def located_adapter(reference: str, revision: str | None = None) -> Path:
     """The directory of an adapter that a user named, or of a repository that has one, fetched. Raises :class:`HubError`."""
     if os.path.exists(reference) or not is_hub_id(reference):
         return Path(reference)
-    with explained(reference, None):
+    with explained(reference, revision):
         from huggingface_hub import snapshot_download
 
-        return Path(snapshot_download(reference, allow_patterns=["adapter_config.json", "adapter_model.*"]))
+        patterns = ["adapter_config.json", "adapter_model.*"]
+        return Path(snapshot_download(reference, revision=revision, allow_patterns=patterns))
 
 
 def commit_of(reference: str, revision: str | None = None) -> str:

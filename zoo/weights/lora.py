@@ -33,7 +33,7 @@ _REFUSED: Mapping[str, str] = {
     "layer_replication": "repeats layers of the base model",
     "lora_bias": "adds to biases that the base model may lack",
     "monteclora_config": "draws several changes",
-    "target_parameters": "changes stacked matrices",
+    "target_parameters": "changes parameters outside linear layers, such as stacked experts",
     "trainable_token_indices": "replaces rows of the token table",
     "use_bdlora": "splits its matrices into blocks",
     "use_qalora": "averages its inputs in groups",

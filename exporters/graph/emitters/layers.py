@@ -86,11 +86,11 @@ def _rms_norm(
 
 
 @emits(unit_length)
-def _unit_length(call: Call, x: Operand, eps: float) -> Value:
-    """Return x / sqrt(mean(x ** 2) + eps / K) / sqrt(K), in float32."""
+def _unit_length(call: Call, x: Operand, eps: float, *, length: float) -> Value:
+    """Return x / sqrt(mean(x ** 2) + eps / K) / sqrt(K) * length, in float32."""
     width = x.static(-1)
     wide = call.cast(x.value, x.dtype, torch.float32)
-    scale = call.graph.constant(np.full(width, width**-0.5), torch.float32)
+    scale = call.graph.constant(np.full(width, width**-0.5 * length), torch.float32)
     if call.graph.target.takes("RMSNormalization", torch.float32):
         return call.op("RMSNormalization", wide, scale, axis=-1, epsilon=eps / width)
     return call.op("Mul", _over_root_mean_square(call, wide, 1, eps / width, wide_scale=True), scale)

@@ -171,3 +171,15 @@ def emit(graph: GraphBuilder, node: fx.Node, values: Mapping[fx.Node, Any]) -> A
     if fault := _refused(emitter, len(args), tuple(kwargs)):
         raise NotImplementedError(f"{fault.capitalize()}: write an emitter that takes it")
     return emitter(call, *args, **kwargs)
+
+
+def learn(graph: GraphBuilder, value: Value, node: fx.Node) -> None:
+    """Record a result as the holder of sizes that no input has."""
+    first, second = node.meta["info"]
+    if isinstance(first, tuple):
+        return  # single results are recorded when they are taken
+    if isinstance(first, TensorInfo):
+        for axis, sizes in enumerate(zip(first.shape, second.shape, strict=True)):
+            graph.learn(sizes, value, axis)
+    else:
+        graph.learn((first, second), value)

@@ -10,17 +10,17 @@ import torch
 from torch import fx, nn
 
 from exporters.graph.builder import GraphBuilder
-from exporters.graph.emitters.registry import emit
+from exporters.graph.emitters.registry import emit, learn
 from exporters.graph.values import Value
 from zoo.tracing.symbols import Placeholder, Symbols
 from zoo.tracing.tracer import Tracer
 
 ROWS = "rows"
-"""The one dynamic size of an argument."""
+"""The usual name of the dynamic size of an argument."""
 
 
 class Argument(NamedTuple):
-    """A value of the graph with its dtype and sizes; only ``ROWS`` is dynamic."""
+    """A value of the graph with its dtype and sizes, names for dynamic ones."""
 
     value: Value
     dtype: torch.dtype
@@ -47,13 +47,14 @@ def emit_traced(graph: GraphBuilder, function: Callable[..., Any], *arguments: A
     kept[inputs, outer] = traced
     if len(kept) > _KEPT:
         kept.pop(next(iter(kept)), None)
-    values = (argument.value for argument in arguments)
-    held = dict(zip((node for node in traced.nodes if node.op == "placeholder"), values, strict=True))
-    for node in traced.nodes:
-        if node.op == "output":
-            return tuple(held[result] for result in node.args[0].values())
-        if node not in held:
-            held[node] = emit(graph, node, held)
+    inputs_left = iter(arguments)
+    held: dict[fx.Node, Any] = {}
+    with graph.own_sizes():
+        for node in traced.nodes:
+            if node.op == "output":
+                return tuple(held[result] for result in node.args[0].values())
+            held[node] = next(inputs_left).value if node.op == "placeholder" else emit(graph, node, held)
+            learn(graph, held[node], node)
     raise AssertionError("a graph without an output")
 
 

@@ -12,6 +12,7 @@ from exporters.graph.fusing.activations import fuse_bias_activations
 from exporters.graph.fusing.convolutions import fuse_causal_convolutions
 from exporters.graph.fusing.gates import fuse_delta_gates, fuse_gated_norms
 from exporters.graph.fusing.group_query_attention import OPERATION, fuse_group_query_attention
+from exporters.graph.fusing.last_tokens import fuse_last_tokens
 from exporters.graph.fusing.mixtures import fuse_mixtures
 from exporters.graph.fusing.multi_head_attention import fuse_multi_head_attention
 from exporters.graph.fusing.norms import fuse_skip_norms, fuse_unit_lengths
@@ -34,6 +35,7 @@ def fuse(graph: fx.Graph, target: Target, context_length: int | None) -> list[st
     unfit = fuse_group_query_attention(rewriter, target, context_length)
     mixtures = fuse_mixtures(rewriter, target)
     convolutions = fuse_causal_convolutions(rewriter, target)
+    fuse_last_tokens(rewriter, target)
     fuse_multi_head_attention(rewriter, target)
     fuse_skip_norms(rewriter, target)
     fuse_unit_lengths(rewriter)

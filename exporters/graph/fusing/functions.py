@@ -170,13 +170,13 @@ def _delta_gates(
     return (steps,) if update is None else (steps, update)
 
 
-def unit_length(x: Any, eps: float) -> Any:
-    """:func:`zoo.functional.unit_length`, as a norm with weights: runtimes have a kernel for norms."""
+def unit_length(x: Any, eps: float, *, length: float) -> Any:
+    """:func:`zoo.functional.unit_length` times ``length``, as a norm with weights: runtimes have a kernel for norms."""
     raise NotImplementedError
 
 
 @entry(unit_length, separate)
-def _unit_length(x: TensorInfo, eps: float) -> TensorInfo:
+def _unit_length(x: TensorInfo, eps: float, **options: Any) -> TensorInfo:
     return TensorInfo(x.shape, torch.float32)
 
 

@@ -36,9 +36,25 @@ def fuse_skip_norms(rewriter: Rewriter, target: Target) -> None:
 
 
 def fuse_unit_lengths(rewriter: Rewriter) -> None:
-    """Compute unit-length normalization as a norm."""
+    """Compute unit-length normalization as a norm, whose weights have the number that the result is multiplied by."""
     for node, call in rewriter.semantic_calls(functional.unit_length):
-        rewriter.replace(node, rewriter.insert(node, unit_length, *call.args, **call.kwargs))
+        scaled, length = _scaled_after(node)
+        if scaled is not None:
+            rewriter.replace(scaled, next(part for part in scaled.args if isinstance(part, fx.Node)))
+        rewriter.replace(node, rewriter.insert(node, unit_length, *call.args, **call.kwargs, length=length))
+
+
+def _scaled_after(node: fx.Node) -> tuple[Any, float]:
+    """The product of a result, at most transposed before it, with a number, and the number; None and 1 without such a product."""
+    while len(node.users) == 1:
+        (user,) = node.users
+        if user.target is operator.mul:
+            numbers = [part for part in user.args if isinstance(part, int | float)]
+            return (user, float(numbers[0])) if numbers else (None, 1.0)
+        if user.target != "transpose":
+            break
+        node = user
+    return None, 1.0
 
 
 def norm_arguments(node: fx.Node) -> tuple[Any, ...]:

@@ -47,7 +47,7 @@ class Rewriter:
             return None
         args = fx.node.map_aggregate(call.args, self.current)
         kwargs = fx.node.map_aggregate(call.kwargs, self.current)
-        return SemanticCall(function, args, dict(kwargs))
+        return SemanticCall(function, args, dict(kwargs), call.index)
 
     def calls(self, target: Any) -> Iterator[fx.Node]:
         """The calls of a function or method, in order; they may be replaced during iteration."""

@@ -47,7 +47,7 @@ def test_quality_is_printed_with_speed(exported: Path, tmp_path: Path) -> None:
     assert [each["quality"] for each in data["variants"]] == [figures, {}]
     table = invoke("bench", out, exported, *QUICK).stdout
     assert "quality" in table
-    assert f"KL {figures['kl']:.1e}" in table
+    assert f"KL {figures['kl']:.2e}" in table
     assert "quality" not in invoke("bench", exported, *QUICK).stdout
 
 

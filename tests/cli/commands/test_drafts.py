@@ -14,7 +14,10 @@ import transformers
 from typer.testing import CliRunner
 
 from cli.app import app
+from exporters.benchmark.drafted_subject import DraftedSubject
+from exporters.benchmark.workload import Workload
 from exporters.quality.texts import corpus
+from specs.base.errors import UserError
 from tests.exporters.quality.checkpoints import VOCABULARY, tokenizer
 
 
@@ -192,3 +195,43 @@ def test_a_draft_by_depth_of_a_trained_checkpoint(tmp_path: Path, monkeypatch: p
     assert result.stdout == alone.stdout
     share = int(re.match(r"draft: (\d+)% of", result.stderr)[1])  # type: ignore[index]
     assert share > 30
+
+
+@pytest.mark.slow
+def test_bench_compares_with_the_target_alone(place: Path) -> None:
+    quick = ["--seconds", "0.05", "--threads", "1", "--lengths", "8", "--pasts", "4", "--new-tokens", "8"]
+    arguments = ["bench", place / "target", "--draft", place / "draft", "--draft-tokens", "3", *quick]
+    data = json.loads(done(*arguments, "--json").stdout)
+    rows = [(row["kind"], row["name"].partition(", ")[2]) for row in data["timings"]]
+    assert rows == [("prompt", ""), ("step", ""), ("generate", ""), ("generate", "draft draft")]
+    *alone, drafted = data["timings"]
+    assert {row["accepted_share"] for row in alone} == {None}
+    assert 0 < drafted["accepted_share"] < 1
+    assert "accepted" in done(*arguments).stdout
+
+
+def test_bench_asserts_the_same_tokens_and_tells_the_share(place: Path) -> None:
+    work = Workload("generate", (2,), new=9, rows=((1, 2),))
+    same = DraftedSubject(place / "target", place / "target", 3, "cpu", 1)
+    same.call(work)()
+    assert same.acceptance == 1
+    rows = tuple((token, 7) for token in range(20))
+    differing = DraftedSubject(place / "int8", place / "draft", 4, "cpu", 1)
+    with pytest.raises(UserError, match=r"without the draft, token \d+ differs: int8 rounds the inputs"):
+        differing.call(Workload("generate", (2,) * 20, new=64, rows=rows))
+
+
+def test_bench_takes_drafts_of_exports_alone(place: Path) -> None:
+    result = invoke("bench", "tiny-gpt", "--draft", place / "draft")
+    assert (result.exit_code, result.stderr.partition("\n")[0]) == (
+        2,
+        "--draft applies only to directories of exports",
+    )
+    assert invoke("bench", place / "target", "--draft", place / "encoder").exit_code == 2
+    assert invoke("bench", place / "target", "--draft-tokens", 2).exit_code == 2
+
+
+def test_prompts_of_a_text_follow_one_another() -> None:
+    work = Workload("generate", (3, 2)).beginning((1, 2, 3, 4))
+    assert work.rows == ((1, 2, 3), (4, 1))
+    assert Workload("generate", (3, 2)).beginning(()).prompts(9) == [[0, 7, 5], [1, 8]]

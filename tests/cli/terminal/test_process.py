@@ -102,3 +102,16 @@ def test_presets_and_files_complete(tmp_path):
     assert {"gpt2", "gpt3-175b", "gpt-mine.yaml", "gpt-specs/"} <= set(names)
     assert "gpt-notes.txt" not in names
     assert "bert-base" not in names
+
+
+def test_the_garbage_collector_waits_for_the_imports():
+    code = (
+        "import gc, cli.main as program\n"
+        "program._collect_seldom()\n"
+        "gc.collect()\n"
+        "print(gc.get_threshold()[0])\n"
+        "made = [[] for _ in range(program.IMPORTED + 1000)]\n"
+        "print(gc.get_threshold()[0], gc.callbacks)\n"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert result.stdout == "1000000\n200000 []\n"

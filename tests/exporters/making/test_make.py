@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import torch
 from safetensors.torch import save_file
 
 import exporters.making.plan
+from exporters.making.artefacts import Zoo
 from exporters.making.inputs import tool_versions
 from exporters.making.lock import Lock
 from exporters.making.plan import make_plan
@@ -221,3 +223,54 @@ def test_artefacts_are_the_same_bytes_wherever_they_are_made(tmp_path: Path) -> 
     finally:
         torch.set_num_threads(threads)
     assert digests[0] == digests[1]
+
+
+def write_adapter(directory: Path, seed: int) -> None:
+    """An adapter of PEFT for the first feed-forward of a small model."""
+    generator = torch.Generator().manual_seed(seed)
+    module = "base_model.model.encoder.blocks.0.feed_forward.up"
+    shapes = {f"{module}.lora_A.weight": (2, 16), f"{module}.lora_B.weight": (24, 2)}
+    directory.mkdir(exist_ok=True)
+    (directory / "adapter_config.json").write_text('{"peft_type": "LORA", "r": 2, "lora_alpha": 4}')
+    tensors = {name: torch.randn(shape, generator=generator) for name, shape in shapes.items()}
+    save_file(tensors, directory / "adapter_model.safetensors")
+
+
+def with_adapters(directory: Path, adapters: str, options: str = "") -> Zoo:
+    write_spec(directory, "a")
+    model = build(str(directory / "a.yaml"), weights="random")
+    save_file({name: x.detach() for name, x in weight_tensors(model)}, directory / "a.safetensors")
+    entry = (
+        f"{{spec: a.yaml, weights: a.safetensors, adapters: {adapters}, options: {{verify: false{options}}}}}"
+    )
+    return write_zoo(directory, f"models:\n  a: {entry}\n")
+
+
+def test_adapters_are_paths_beside_the_zoo_file(tmp_path: Path) -> None:
+    write_adapter(tmp_path / "tuned", 0)
+    zoo = with_adapters(tmp_path, "[first=tuned, second=tuned]")
+    assert [result.state for result in make(zoo)] == ["built"]
+    directory = tmp_path / "build" / "a" / "portable-fp32"
+    assert {path.name for path in directory.glob("*.onnx_adapter")} == {
+        "first.onnx_adapter",
+        "second.onnx_adapter",
+    }
+    assert states(plan_of(zoo)) == {"a/portable-fp32": "current"}
+    write_adapter(tmp_path / "tuned", 1)
+    assert states(plan_of(zoo)) == {"a/portable-fp32": "build"}
+    assert why(zoo, "a/portable-fp32").startswith("adapters first: files ")
+
+
+@pytest.mark.parametrize(
+    ("adapters", "options", "fault"),
+    [
+        ("[first=nowhere]", "", "models.a: adapters: must be existing directories.\n  value: first=nowhere"),
+        ("[tuned]", "", "adapters must be NAME=DIR"),
+        ("[x=tuned, x=other]", "", "adapters has two adapters called x"),
+        ("[x=tuned]", ", precision: bf16", "adapters cannot be used with precision bf16"),
+    ],
+)
+def test_adapters_that_cannot_be_made(tmp_path: Path, adapters: str, options: str, fault: str) -> None:
+    write_adapter(tmp_path / "tuned", 0)
+    with pytest.raises(UserError, match=re.escape(fault)):
+        plan_of(with_adapters(tmp_path, adapters, options))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import product
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from torch import nn
 from exporters.graph.fusing.convolutions import fuse_causal_convolutions
 from exporters.graph.fusing.rewriter import Rewriter
 from exporters.target.targets import TARGETS
-from tests.exporters.graphs import Module, graph_of, placeholder, runtime
+from tests.exporters.graphs import Module, assert_same, graph_of, placeholder, runtime
 from tests.thinned import one_in
 from tests.zoo.components.recurrences import (
     delta_rule_by_tokens,
@@ -127,11 +128,12 @@ def test_causal_convolutions(target: str, given: int, bias: bool) -> None:
     module = Convolution(bias)
     model = graph_of(module, *("f B T 6", "f B 6 3", "i B T")[:given], target=target)
     run, found = runtime(model), operations(model)
-    assert (found["CausalConvWithState"], found["Conv"]) == ((1, 0) if target in FUSED else (0, 1))
-    for tokens in (1, 2, 3, 9):
+    branches = target == "cpu" and given == 3
+    assert (found["CausalConvWithState"], found["Conv"]) == ((1, branches) if target in FUSED else (0, 1))
+    for tokens, padded in product((1, 2, 3, 9), (False, True)):
         generator = torch.Generator().manual_seed(tokens)
         x, state = (torch.randn(shape, generator=generator) for shape in ((3, tokens, 6), (3, 6, 3)))
-        real = drawn_mask(3, tokens, seed=tokens)
+        real = drawn_mask(3, tokens, seed=tokens) if padded else torch.ones(3, tokens, dtype=torch.int64)
         inputs = (x, state, real)[:given]
         got, last = run(*inputs).values()
         with torch.no_grad():
@@ -139,6 +141,39 @@ def test_causal_convolutions(target: str, given: int, bias: bool) -> None:
         mask = real[:, :, None] if given == 3 else torch.ones(1)
         torch.testing.assert_close(got * mask, expected * mask, **EXACT)
         assert torch.equal(last, kept)
+
+
+def test_calls_without_padding_move_none() -> None:
+    """Both layers share the branch that finds the moves, and what it needs."""
+
+    def layers(x: Any, weight: Any, state: Any, real: Any) -> Any:
+        alignment = functional.token_alignment(real, 4)
+        x, first = functional.causal_convolution(x, weight, None, state, alignment)
+        return *functional.causal_convolution(x, weight, None, state, alignment), first
+
+    model = graph_of(Module(layers), "f B T 6", "f 6 4", "f B 6 3", "i B T", target="cpu")
+    always = Counter(node.op_type for node in model.graph)
+    assert always == Counter(If=3, ReduceMin=1, Equal=1, Unsqueeze=1)
+
+
+@pytest.mark.parametrize("target", ["cpu", "cuda", "portable"])
+def test_the_last_tokens(target: str) -> None:
+    def last(x: Any, mask: Any) -> Any:
+        return functional.last_real(x, functional.last((mask > -2).to(torch.int64), x.shape[1])) * 1.0
+
+    sizes = [{"B": 3, "T": tokens, "S": 9} for tokens in (1, 2, 7)]
+    found = operations(assert_same(Module(last), "f B T 6", "i B S", sizes=sizes, target=target))
+    assert found["If"] == (target == "cpu")
+
+
+@pytest.mark.parametrize("factor", [0.25, None])
+def test_the_length_of_vectors_is_in_the_weights_of_their_norm(factor: float | None) -> None:
+    def vectors(x: Any, y: Any) -> Any:
+        unit = functional.unit_length(x, 1e-6).transpose(1, 2)
+        return unit * (y.transpose(1, 2) if factor is None else factor)
+
+    found = operations(assert_same(vectors, "f B T 6", "f B T 6", target="cpu"))
+    assert found["Mul"] == 1 + (factor is None)
 
 
 def test_an_unfused_convolution_is_reported() -> None:

@@ -1,0 +1,57 @@
+"""A model during a trace: its modules name their calls, and its weights are values of the trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from threading import RLock
+from typing import Any
+
+from torch import nn
+
+_OBSERVING = RLock()
+"""Held while a trace changes modules, which two traces may share."""
+
+_REGISTERED = ("_parameters", "_buffers", "_modules")
+"""The attributes that hold the parts of a module by name."""
+
+
+@contextmanager
+def observed(model: nn.Module, enter: Callable[..., Any], value: Callable[[Any], Any]) -> Iterator[None]:
+    """The model, whose modules call ``enter(path, forward, ...)`` instead of their forward, and whose weights are read as ``value(weight)``.
+
+    Afterwards, modules have the attributes and registered names that they had before.
+    """
+    with _OBSERVING:
+        modules = list(model.named_modules())
+        before = [(dict(vars(module)), _registered(module)) for _, module in modules]
+        try:
+            for path, module in modules:
+                vars(module)["forward"] = partial(enter, path, module.forward)
+                for kind in ("_parameters", "_buffers"):
+                    if vars(module)[kind]:
+                        vars(module)[kind] = _Weights(vars(module)[kind], value)
+            yield
+        finally:
+            for (_, module), (attributes, registered) in zip(modules, before, strict=True):
+                vars(module).clear()
+                vars(module).update(attributes)
+                for kind, held in registered.items():
+                    vars(module)[kind].clear()
+                    vars(module)[kind].update(held)
+
+
+def _registered(module: nn.Module) -> dict[str, dict[str, Any]]:
+    return {kind: dict(vars(module)[kind]) for kind in _REGISTERED}
+
+
+class _Weights(dict[str, Any]):
+    """A module's weights by name, each read as its value in a trace."""
+
+    def __init__(self, weights: dict[str, Any], value: Callable[[Any], Any]) -> None:
+        super().__init__(weights)
+        self._value = value
+
+    def __getitem__(self, name: str) -> Any:
+        return self._value(super().__getitem__(name))
