@@ -46,6 +46,7 @@ class GatedDeltaNet(Mixer):
         )
         self.heads, self.key_heads = spec.heads, spec.key_heads
         self.key_width, self.value_width = spec.key_width, spec.value_width
+        self.update_bound = 2.0 if spec.negative_eigenvalues else 1.0
         self.input = Linear(d_model, 2 * keys + values, bias=False)
         self.gate = Linear(d_model, values, bias=False)
         self.update = Linear(d_model, spec.heads, bias=False)
@@ -100,7 +101,7 @@ class GatedDeltaNet(Mixer):
         value = split_heads(value, self.value_width)  # B H T V
         rate = wide(self.rate_log).exp()  # H
         decay = -rate * F.softplus(wide(self.decay(x)) + wide(self.step_bias))  # B T H
-        update = torch.sigmoid(self.update(x))  # B T H
+        update = self.update_bound * torch.sigmoid(self.update(x))  # B T H
         mixed, states = functional.gated_delta_rule(
             query * self.key_width**-0.5,
             key,

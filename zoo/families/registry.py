@@ -63,6 +63,7 @@ MODULES = {
     "qwen2_moe": "decoders.qwen_moe",
     "qwen3": "decoders.qwen3",
     "qwen3_moe": "decoders.qwen_moe",
+    "olmo_hybrid": "hybrids.olmo_hybrid",
     "qwen3_next": "hybrids.qwen3_next",
     "qwen3_5_text": "hybrids.qwen3_next",
     "qwen3_5_moe_text": "hybrids.qwen3_next",
