@@ -26,6 +26,7 @@ from specs.base.words import TIMES, PartContext, factor_details, number_text
 from specs.kinds.block_summaries import BlockSummaries
 from specs.kinds.mixer import AttentionKind
 from specs.kinds.norm import LayerNorm, Norm, RMSNorm
+from specs.kinds.output_gate import OutputGateOrNone
 from specs.kinds.position import Position, PositionKind
 
 Heads = Annotated[int, Field(gt=0, le=2**16)]
@@ -151,9 +152,8 @@ class MultiHeadShape(AttentionKind):
     """Bound c on the scores, which become `c * tanh(score / c)` before the mask (Gemma 2). Default: unbounded."""
     sinks: Annotated[bool, OmitDefault()] = False
     """Whether each head has a trained score that joins the softmax but carries no value (GPT-OSS)."""
-    output_gate: Annotated[bool, OmitDefault()] = False
-    """Whether the output is multiplied by the sigmoid of a projection of the input, before the output projection
-    (Qwen3-Next)."""
+    output_gate: OutputGateOrNone = None
+    """Gate on the output, before the output projection (Qwen3-Next). Default: none."""
     qk_norm: QKNorm | None = None
     """Norms of queries and keys. Default: none."""
     value_norm: Annotated[Norm | None, OmitDefault()] = None
@@ -256,8 +256,8 @@ class MultiHeadShape(AttentionKind):
             details.append(f"{self.value_norm.heading} of values")
         if self.sinks:
             details.append("sinks")
-        if self.output_gate:
-            details.append("gated output")
+        if self.output_gate is not None:
+            details.append(self.output_gate.words)
         return details + factor_details(self.multipliers)
 
     def _limit_details(self, context: PartContext) -> Iterable[str]:

@@ -122,6 +122,7 @@ MODULES = {
     "kimi_linear": "hybrids.kimi_linear",
     "lfm2": "hybrids.lfm2",
     "lfm2_moe": "hybrids.lfm2",
+    "lfm3": "hybrids.lfm3",
     "minimax": "hybrids.minimax",
     "minimax_m2": "decoders.minimax_m2",
     "ministral3": "decoders.ministral3",

@@ -42,7 +42,6 @@ INEXPRESSIBLE = {
     "xlstm": "matrix memories with exponential gates (mLSTM)",
     "bailing_hybrid": "Kimi Delta Attention whose decays have a lower bound, and latent attention with a gate per head",
     "zaya": "queries and keys that are mixed by convolutions, and values of the token before (compressed convolutional attention)",
-    "lfm3": "attention whose output is gated by one number per head",
     "laguna": "attention whose output is gated by a softplus",
     **dict.fromkeys(
         ("qwen4_exp", "qwen4_exp_text"),

@@ -50,6 +50,8 @@ class RopeByWindow(RopeField):
             )
         parameters = config.part("rope_parameters") or Config({}, config.where)
         whole = parameters.part(FULL) or config.part("rope_scaling")
+        if whole is None and self.parameters.unstated:
+            whole = Config(self.parameters.unstated, config.where)
         parameters.ignore(SLIDING)
         parameters.finish()
         theta: float = config.float("rope_theta", default=self.theta)
