@@ -119,6 +119,7 @@ MODULES = {
     "hunyuan_v1_moe": "decoders.hunyuan_v1",
     "hy_v3": "decoders.hy_v3",
     "hyperclovax": "decoders.hyperclovax",
+    "bailing_hybrid": "hybrids.bailing_hybrid",
     "kimi_linear": "hybrids.kimi_linear",
     "lfm2": "hybrids.lfm2",
     "lfm2_moe": "hybrids.lfm2",

@@ -40,7 +40,6 @@ INEXPRESSIBLE = {
     "supertonic": "speech from text by flow matching: convolutions (ConvNeXt), a predictor of durations, steps of denoising and a vocoder",
     "rwkv": "the recurrence of RWKV-4, an average weighted by exponentials, and its gated channel mixing (RWKV-7 is supported)",
     "xlstm": "matrix memories with exponential gates (mLSTM)",
-    "bailing_hybrid": "Kimi Delta Attention whose decays have a lower bound, and latent attention with a gate per head",
     "zaya": "queries and keys that are mixed by convolutions, and values of the token before (compressed convolutional attention)",
     "laguna": "attention whose output is gated by a softplus",
     **dict.fromkeys(
