@@ -130,6 +130,8 @@ class MultiHeadShape(AttentionKind):
     """Number of query heads. It must divide `d_model`, unless `head_dim` is given."""
     head_dim: Annotated[Width | None, Role.HEAD_WIDTH] = None
     """Width of one head. Default: `d_model / heads`."""
+    value_dim: Annotated[Width | None, OmitDefault(), Role.HEAD_WIDTH] = None
+    """Width of one head's values, if it is not that of its queries and keys (MiMo-V2). Default: `head_dim`."""
     bias: ProjectionBiases = ProjectionBiases(query=True, key=True, value=True, output=True)
     """Biases of the query, key, value and output projections: one boolean for all four, or a mapping of each."""
     scale: PositiveFloat | None = None
@@ -242,6 +244,8 @@ class MultiHeadShape(AttentionKind):
                 f"{self.heads:,} query heads {TIMES} {width:,}",
                 f"{groups:,} key-value head{'s' if groups > 1 else ''}",
             ]
+        if self.value_dim is not None:
+            heads.append(f"values {self.value_dim:,} wide")
         details = [
             *heads,
             *self.sight_details(context),
@@ -292,6 +296,10 @@ class MultiHeadShape(AttentionKind):
         """The width of one head, stated or derived."""
         return self.head_dim or d_model // self.heads
 
+    def value_width(self, d_model: int) -> int:
+        """The width of one head's values, stated or that of its keys."""
+        return self.value_dim or self.head_width(d_model)
+
     def takes_keys_of(self, other: AttentionKind | None, d_model: int) -> bool:
         """Whether another attention has keys and values of its own, and sizes, window, chunk and position of this one."""
         return (
@@ -301,6 +309,7 @@ class MultiHeadShape(AttentionKind):
             and other.position == self.position
             and other.key_value_heads == self.key_value_heads
             and other.head_width(d_model) == self.head_width(d_model)
+            and other.value_width(d_model) == self.value_width(d_model)
         )
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
@@ -349,6 +358,13 @@ class MultiHeadShape(AttentionKind):
             yield from (fault.under("qk_norm") for fault in self.qk_norm.faults(context))
         if self.value_norm is not None:
             yield from (fault.under("value_norm") for fault in self.value_norm.faults(context))
+        if self.values == "keys" and self.value_width(context.d_model) != self.head_width(context.d_model):
+            yield Fault(
+                ("value_dim",),
+                "must be that of the keys, which are the values",
+                self.value_dim,
+                "Remove it, or remove values.",
+            )
         if self.values == "keys" and self.bias.value != self.bias.key:
             yield Fault(
                 ("bias", "value"),

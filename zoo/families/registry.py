@@ -125,6 +125,7 @@ MODULES = {
     "lfm2_moe": "hybrids.lfm2",
     "lfm3": "hybrids.lfm3",
     "minimax": "hybrids.minimax",
+    "mimo_v2_flash": "decoders.mimo_v2_flash",
     "minimax_m2": "decoders.minimax_m2",
     "ministral3": "decoders.ministral3",
     "mistral4": "decoders.mistral4",

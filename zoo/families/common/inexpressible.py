@@ -96,7 +96,6 @@ INEXPRESSIBLE = {
     ),
     "kolibri1": "experts that are chosen by their scores before the sigmoid, and weighted by those after it",
     "minimax_m3": f"{_INDEXER}, and images among the tokens",
-    "mimo_v2_flash": "attention whose values are narrower than its keys, with a sink per head",
     "nemotron-nas": "layers that differ in their heads and widths, or have no attention, one by one",
     "ctrl": "embeddings of positions that are scaled with the tokens",
     "cpmant": "segments whose distances are biases of scores",

@@ -84,5 +84,6 @@ class RopeByWindow(RopeField):
 
 def _parameters(fields: Data) -> Data:
     """The fields of a rotary position in the spelling of ``rope_parameters``."""
+    part = {name: fields[name] for name in ("partial_rotary_factor",) if name in fields}
     scaling = fields["rope_scaling"] or {"rope_type": "default"}
-    return {"rope_theta": fields["rope_theta"], **scaling}
+    return {"rope_theta": fields["rope_theta"], **part, **scaling}
