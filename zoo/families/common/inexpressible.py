@@ -41,7 +41,6 @@ INEXPRESSIBLE = {
     "rwkv": "the recurrence of RWKV-4, an average weighted by exponentials, and its gated channel mixing (RWKV-7 is supported)",
     "xlstm": "matrix memories with exponential gates (mLSTM)",
     "zaya": "queries and keys that are mixed by convolutions, and values of the token before (compressed convolutional attention)",
-    "laguna": "attention whose output is gated by a softplus",
     **dict.fromkeys(
         ("qwen4_exp", "qwen4_exp_text"),
         f"several residual streams with gates (hyper-connections), embeddings of hashed n-grams, and {_INDEXER}",
