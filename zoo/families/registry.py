@@ -127,6 +127,8 @@ MODULES = {
     "minimax": "hybrids.minimax",
     "minicpm3": "decoders.minicpm3",
     "laguna": "decoders.laguna",
+    "sarvam_moe": "decoders.sarvam",
+    "sarvam_mla": "decoders.sarvam",
     "flint": "decoders.flint",
     "mimo_v2_flash": "decoders.mimo_v2_flash",
     "minimax_m2": "decoders.minimax_m2",
