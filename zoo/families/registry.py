@@ -211,6 +211,14 @@ MODULES = {
     "m2m_100": "seq2seq.m2m_100",
     "nllb-moe": "seq2seq.nllb_moe",
     "mbart": "seq2seq.bart",
+    "qwen2_vl_text": "vision_language.text_alone",
+    "qwen2_5_vl_text": "vision_language.text_alone",
+    "qwen2_5_omni_text": "vision_language.text_alone",
+    "qwen3_vl_text": "vision_language.text_alone",
+    "qwen3_vl_moe_text": "vision_language.text_alone",
+    "paddleocr_vl_text": "vision_language.text_alone",
+    "glm4v_text": "vision_language.text_alone",
+    "glm_ocr_text": "vision_language.text_alone",
     "torch": "seq2seq.torch_nn",
 }
 """model_type -> the module of this package that has its family.
@@ -323,6 +331,11 @@ def read_as(config: Config, model_type: str) -> Config:
     if named_type in known and model_type not in (named_type, inner_type):
         rule = f"is a supported family, and is not read as {model_type}"
         config.refuse("model_type", rule, f"Leave {option_name('family')} out.")
+    if inner_type in known and model_type != inner_type:
+        rule = f"is a supported family, and is not read as {model_type}"
+        Config(inner, config.where, "text_config.").refuse(
+            "model_type", rule, f"Pass {option_name('family')} {inner_type}."
+        )
     config.refuse_inexpressible()
     renamed = as_family(config, family(model_type))
     if isinstance(inner, dict) and inner_type != model_type:

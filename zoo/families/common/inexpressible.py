@@ -93,6 +93,7 @@ INEXPRESSIBLE = {
         ("mllama", "mllama_text_model"),
         "layers among those of a decoder that attend to an image instead of the text",
     ),
+    "ernie4_5_vl_moe": "positions of images that take turns in the rotations of heads, and experts for images alone",
     "kolibri1": "experts that are chosen by their scores before the sigmoid, and weighted by those after it",
     "minimax_m3": f"{_INDEXER}, and images among the tokens",
     "nemotron-nas": "layers that differ in their heads and widths, or have no attention, one by one",
