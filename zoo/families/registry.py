@@ -331,7 +331,7 @@ def read_as(config: Config, model_type: str) -> Config:
     if named_type in known and model_type not in (named_type, inner_type):
         rule = f"is a supported family, and is not read as {model_type}"
         config.refuse("model_type", rule, f"Leave {option_name('family')} out.")
-    if inner_type in known and model_type != inner_type:
+    if isinstance(inner, dict) and inner_type in known and model_type != inner_type:
         rule = f"is a supported family, and is not read as {model_type}"
         Config(inner, config.where, "text_config.").refuse(
             "model_type", rule, f"Pass {option_name('family')} {inner_type}."

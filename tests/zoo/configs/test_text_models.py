@@ -82,8 +82,8 @@ CASES: dict[str, tuple[str, type, type, dict[str, Any]]] = {
 
 
 def _scores(reference: Any, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    inner = getattr(reference, "language_model", None)
-    inner = getattr(reference.model, "language_model", None) if inner is None else inner
+    inner: Any = getattr(reference, "language_model", None)
+    inner = reference.model.language_model if inner is None else inner
     outputs = inner(input_ids=ids, attention_mask=mask)
     return outputs.logits if hasattr(outputs, "logits") else reference.get_output_embeddings()(outputs[0])
 

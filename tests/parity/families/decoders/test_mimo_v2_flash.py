@@ -92,5 +92,6 @@ def test_a_published_config_numbers_kinds_and_states_the_tokens_before_a_query()
         (5, 2, True), (None, 1, False), (5, 2, True),
     ]  # fmt: skip
     assert [block.feed_forward.kind for block in blocks] == ["gated", "gated", "mixture"]
-    assert (spec.position.theta, spec.position.dimensions) == (300.0, 6)
-    assert (blocks[0].attention.position.theta, blocks[0].norm.eps) == (90.0, 1e-3)
+    common, local = spec.model_dump()["position"], blocks[0].model_dump()
+    assert (common["theta"], common["dimensions"]) == (300.0, 6)
+    assert (local["attention"]["position"]["theta"], local["norm"]["eps"]) == (90.0, 1e-3)

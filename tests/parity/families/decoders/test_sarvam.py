@@ -84,4 +84,5 @@ def test_published_configs_have_names_of_their_own():
     spec = spec_of_config(Config(data, "config.json"), name="tiny")
     assert spec.decoder is not None
     mixture = spec.decoder.layer_blocks()[-1].feed_forward
-    assert (mixture.experts, mixture.shared.hidden, spec.position.scaling.kind) == (5, 15, "yarn")
+    scaling = spec.model_dump()["position"]["scaling"]["kind"]
+    assert (mixture.experts, mixture.shared.hidden, scaling) == (5, 15, "yarn")

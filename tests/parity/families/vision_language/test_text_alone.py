@@ -14,7 +14,7 @@ from tests.parity.families.llamas import draw_llama, rotation
 
 def sections(pairs: int, theta: float = 500.0, **more: Any) -> dict[str, Any]:
     """Rotary positions whose pairs all count frames, as they are written back."""
-    return rotation(theta, mrope_section=[pairs, 0, 0], **more)
+    return {**rotation(theta, **more), "mrope_section": [pairs, 0, 0]}
 
 
 class TextTests(FamilyTests):
