@@ -131,7 +131,7 @@ class MultiHeadShape(AttentionKind):
     head_dim: Annotated[Width | None, Role.HEAD_WIDTH] = None
     """Width of one head. Default: `d_model / heads`."""
     value_dim: Annotated[Width | None, OmitDefault(), Role.HEAD_WIDTH] = None
-    """Width of one head's values, if it is not that of its queries and keys (MiMo-V2). Default: `head_dim`."""
+    """Width of one head's values, where it differs from the width of queries and keys (MiMo-V2). Default: `head_dim`."""
     bias: ProjectionBiases = ProjectionBiases(query=True, key=True, value=True, output=True)
     """Biases of the query, key, value and output projections: one boolean for all four, or a mapping of each."""
     scale: PositiveFloat | None = None
@@ -297,7 +297,7 @@ class MultiHeadShape(AttentionKind):
         return self.head_dim or d_model // self.heads
 
     def value_width(self, d_model: int) -> int:
-        """The width of one head's values, stated or that of its keys."""
+        """The width of one head's values, by default the width of its keys."""
         return self.value_dim or self.head_width(d_model)
 
     def takes_keys_of(self, other: AttentionKind | None, d_model: int) -> bool:

@@ -59,7 +59,7 @@ class SectionedRope(RopeField):
 
 
 def _without_sections(parameters: Config) -> Config:
-    """Rotary parameters without those of sections."""
+    """Rotary parameters without the sections."""
     mine = (
         _SECTION,
         _INTERLEAVED,

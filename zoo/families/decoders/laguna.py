@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from specs.base.suggest import suggestion
+from specs.kinds.attention import MultiHeadShape
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family
@@ -24,7 +25,7 @@ from zoo.families.common.mixtures import EXPERTS, TRAINING, shared
 from zoo.families.common.mlp_kinds import MlpKinds
 from zoo.families.common.rope import RopeParameters
 from zoo.families.common.rope_by_window import RopeByWindow
-from zoo.families.common.template import Data, FieldContext
+from zoo.families.common.template import Data, FieldContext, UnfitError
 from zoo.families.common.tensors import same
 
 _FIELDS = LlamaFields(
@@ -35,7 +36,7 @@ _LISTED = "num_attention_heads_per_layer"
 
 
 class _Heads(f.Int):
-    """The heads of the layers with, or without, a window, which are equally many."""
+    """The number of heads of the layers with a window, or of the others; it is equal in all layers of a kind."""
 
     def __init__(self, *, windowed: bool) -> None:
         super().__init__("num_attention_heads", default=48)
@@ -54,12 +55,15 @@ class _Heads(f.Int):
         return own.pop() if own else count
 
     def write(self, value: int, context: FieldContext) -> Data:
-        blocks = context.stack.layer_blocks()
-        return {**super().write(value, context), _LISTED: [block.attention.heads for block in blocks]}  # type: ignore[union-attr]
+        attentions = [block.attention for block in context.stack.layer_blocks()]
+        listed = [attention.heads for attention in attentions if isinstance(attention, MultiHeadShape)]
+        if len(listed) < len(attentions):
+            raise UnfitError("layers without attention")
+        return {**super().write(value, context), _LISTED: listed}
 
 
 class _Gate(f.Choice):
-    """What the gates of an output are for; words and booleans."""
+    """The granularity of the output gates, as a word or as a boolean."""
 
     def __init__(self) -> None:
         super().__init__(

@@ -26,8 +26,8 @@ class _Depth(Field):
     """The factor on branches: scale_depth over the square root of the number of layers; null for 1."""
 
     def read(self, config: Config) -> float:
-        stated = config.float("scale_depth", default=None if config.null("scale_depth") else 1.4)
-        return 1.0 if stated is None else stated / math.sqrt(max(_FIELDS.depth.read(config), 1))
+        depth_scale = config.float("scale_depth", default=None if config.null("scale_depth") else 1.4)
+        return 1.0 if depth_scale is None else depth_scale / math.sqrt(max(_FIELDS.depth.read(config), 1))
 
     def write(self, value: float, context: FieldContext) -> Data:
         return {

@@ -24,8 +24,8 @@ from zoo.families.vision_language.qwen3_vl_moe import TEXT as QWEN3_VL_MOE
 def _alone(family: Family, whole: str, text: str, model_type: str = "") -> Family:
     """A family with the classes of the whole model and of its text model, which counts along one axis."""
     assert isinstance(family.body, dict)
-    stated: RopeField = family.body["position"]
-    position = RopeOfText(stated.width, stated.context, theta=stated.theta, **stated.more)
+    sections: RopeField = family.body["position"]
+    position = RopeOfText(sections.width, sections.context, theta=sections.theta, **sections.more)
     return replace(
         family,
         model_type=model_type or family.model_type,
