@@ -4,8 +4,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, model_serializer, model_validator
 
-from specs.base.base import OmitDefault, Spec
+from specs.base.base import OmitDefault, Spec, custom_error
 from specs.base.descriptions import ValueDescriptions
+from specs.base.suggest import boolean_remedy
 
 
 class OutputGate(Spec):
@@ -40,6 +41,9 @@ class OutputGate(Spec):
     @model_validator(mode="before")
     @classmethod
     def _default(cls, value: Any) -> Any:
+        if not isinstance(value, bool | dict | OutputGate):
+            rule = "must be true, false, or a mapping of over, activation and bias"
+            raise custom_error(rule, boolean_remedy(value))
         return {} if value is True else value
 
     @classmethod

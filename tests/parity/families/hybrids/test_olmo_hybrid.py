@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+import torch
 import transformers as hf
 from hypothesis import strategies as st
+from safetensors.torch import load_file, save_file
 
 from tests.parity.families.draws import EPS, FLAG, lists
 from tests.parity.families.family import SPECIAL, FamilyTests
 from tests.parity.families.llamas import YARN, draw_llama, rotation
+from tests.parity.reference import build, load
+from zoo.checkpoints.converting import convert
+from zoo.configs.importing import import_spec
+from zoo.weights.source import WeightError
 
 FULL, LINEAR = "full_attention", "linear_attention"
 UNROTATED = {"rope_type": "default", "rope_theta": None}
@@ -54,3 +63,25 @@ class TestOlmoHybrid(FamilyTests):
             linear_key_head_dim=st.integers(2, 9), linear_value_head_dim=st.integers(2, 9),
             linear_conv_kernel_dim=st.integers(2, 5),
         )  # fmt: skip
+
+
+def test_kernels_of_values_are_as_wide_as_published_or_as_transformers_saves_them(tmp_path: Path) -> None:
+    """It saves three equal parts of the kernels of queries, keys and values, whatever their widths."""
+    reference = build(hf.OlmoHybridForCausalLM, TestOlmoHybrid.configured(), 1)
+    reference.save_pretrained(tmp_path / "equal")
+    spec, written = import_spec(tmp_path / "equal"), tmp_path / "published"
+    written.mkdir()
+    convert(spec, str(tmp_path / "equal"), written, model_type="olmo_hybrid")
+    rows = [[len(load_file(path / "model.safetensors")[f"{_MIXER}.{part}_conv1d.weight"]) for part in "qkv"]
+            for path in (tmp_path / "equal", written)]  # fmt: skip
+    assert rows == [[21, 21, 20], [10, 10, 42]]
+    ours, again = (dict(load(spec, path).named_parameters()) for path in (tmp_path / "equal", written))
+    assert all(torch.equal(ours[name], again[name]) for name in ours)
+    tensors = load_file(written / "model.safetensors")
+    tensors[f"{_MIXER}.v_conv1d.weight"] = tensors[f"{_MIXER}.v_conv1d.weight"][1:].clone()
+    save_file(tensors, written / "model.safetensors", {"format": "pt"})
+    with pytest.raises(WeightError, match=r"v_conv1d.weight is 41 x 1 x 4, and .* needs 42 x 1 x 4"):
+        load(spec, written)
+
+
+_MIXER = "model.layers.0.linear_attn"
