@@ -211,6 +211,7 @@ MODULES = {
     "m2m_100": "seq2seq.m2m_100",
     "nllb-moe": "seq2seq.nllb_moe",
     "mbart": "seq2seq.bart",
+    "gemma4_unified_text": "decoders.gemma4_unified",
     "qwen2_vl_text": "vision_language.text_alone",
     "qwen2_5_vl_text": "vision_language.text_alone",
     "qwen2_5_omni_text": "vision_language.text_alone",
