@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
+from specs.base.errors import SpecError
 from specs.kinds.attention import MultiHead
 from specs.kinds.output_gate import OutputGate
-from specs.language.load import SpecError, load
+from specs.language.load import load
 
 DECODER = "tiny-gpt"
 
