@@ -13,7 +13,7 @@ from exporters.steps.options import ExportOptions
 from exporters.steps.plan import Plan
 from exporters.target.targets import TARGETS
 from specs.base.base import Spec
-from specs.base.roles import Role, fields_by_role
+from specs.base.roles import Role, fields_by_role, head_widths
 from specs.model.model import Model
 from zoo.core.reduced import checked, fewer_layers, rewritten_stacks
 
@@ -83,9 +83,8 @@ def _with_head_width(spec: Model, width: int, other: int) -> Model:
 
 def _stated(part: Spec, d_model: int) -> Iterator[tuple[str, int]]:
     """The width of the heads of a part that has heads of one width: the name of its field, and its value."""
-    roles = list(fields_by_role(part))
-    widths = [(name, value) for name, role, value in roles if role is Role.HEAD_WIDTH]
-    heads = [value for _, role, value in roles if role is Role.HEADS]
+    widths = [*head_widths(part).items()]
+    heads = [value for _, role, value in fields_by_role(part) if role is Role.HEADS]
     if len(widths) == 1 and heads:
         name, value = widths[0]
         yield name, value or d_model // heads[0]

@@ -16,7 +16,8 @@ Part = TypeVar("Part", bound=BaseModel)
 
 
 class Role(Enum):
-    """The measure that a field holds.  ``None`` as the value of a ``HEAD_WIDTH`` stands for ``d_model / heads``."""
+    """The measure that a field holds.  ``None`` as the value of a component's first ``HEAD_WIDTH`` stands for ``d_model / heads``, and
+    of a further one for the first."""
 
     WIDTH = auto()
     """A width in proportion to ``d_model``, such as the hidden width of a feed-forward."""
@@ -78,3 +79,9 @@ def _rewritten(value: Any, change: Callable[[Any], Mapping[str, Any]]) -> Any:
     if isinstance(value, dict):
         return {key: _rewritten(item, change) for key, item in value.items()}
     return value
+
+
+def head_widths(part: BaseModel) -> dict[str, Any]:
+    """The widths inside one head by their fields, without those that stand for the first."""
+    widths = [(name, value) for name, role, value in fields_by_role(part) if role is Role.HEAD_WIDTH]
+    return {name: value for index, (name, value) in enumerate(widths) if index == 0 or value is not None}

@@ -26,6 +26,7 @@ from specs.base.words import TIMES, PartContext, factor_details, number_text
 from specs.kinds.block_summaries import BlockSummaries
 from specs.kinds.mixer import AttentionKind
 from specs.kinds.norm import LayerNorm, Norm, RMSNorm
+from specs.kinds.output_gate import OutputGateOrNone
 from specs.kinds.position import Position, PositionKind
 
 Heads = Annotated[int, Field(gt=0, le=2**16)]
@@ -129,6 +130,8 @@ class MultiHeadShape(AttentionKind):
     """Number of query heads. It must divide `d_model`, unless `head_dim` is given."""
     head_dim: Annotated[Width | None, Role.HEAD_WIDTH] = None
     """Width of one head. Default: `d_model / heads`."""
+    value_dim: Annotated[Width | None, OmitDefault(), Role.HEAD_WIDTH] = None
+    """Width of one head's values, where it differs from the width of queries and keys (MiMo-V2). Default: `head_dim`."""
     bias: ProjectionBiases = ProjectionBiases(query=True, key=True, value=True, output=True)
     """Biases of the query, key, value and output projections: one boolean for all four, or a mapping of each."""
     scale: PositiveFloat | None = None
@@ -151,9 +154,8 @@ class MultiHeadShape(AttentionKind):
     """Bound c on the scores, which become `c * tanh(score / c)` before the mask (Gemma 2). Default: unbounded."""
     sinks: Annotated[bool, OmitDefault()] = False
     """Whether each head has a trained score that joins the softmax but carries no value (GPT-OSS)."""
-    output_gate: Annotated[bool, OmitDefault()] = False
-    """Whether the output is multiplied by the sigmoid of a projection of the input, before the output projection
-    (Qwen3-Next)."""
+    output_gate: OutputGateOrNone = None
+    """Gate on the output, before the output projection (Qwen3-Next). Default: none."""
     qk_norm: QKNorm | None = None
     """Norms of queries and keys. Default: none."""
     value_norm: Annotated[Norm | None, OmitDefault()] = None
@@ -242,6 +244,8 @@ class MultiHeadShape(AttentionKind):
                 f"{self.heads:,} query heads {TIMES} {width:,}",
                 f"{groups:,} key-value head{'s' if groups > 1 else ''}",
             ]
+        if self.value_dim is not None:
+            heads.append(f"values {self.value_dim:,} wide")
         details = [
             *heads,
             *self.sight_details(context),
@@ -256,8 +260,8 @@ class MultiHeadShape(AttentionKind):
             details.append(f"{self.value_norm.heading} of values")
         if self.sinks:
             details.append("sinks")
-        if self.output_gate:
-            details.append("gated output")
+        if self.output_gate is not None:
+            details.append(self.output_gate.words)
         return details + factor_details(self.multipliers)
 
     def _limit_details(self, context: PartContext) -> Iterable[str]:
@@ -292,6 +296,10 @@ class MultiHeadShape(AttentionKind):
         """The width of one head, stated or derived."""
         return self.head_dim or d_model // self.heads
 
+    def value_width(self, d_model: int) -> int:
+        """The width of one head's values, by default the width of its keys."""
+        return self.value_dim or self.head_width(d_model)
+
     def takes_keys_of(self, other: AttentionKind | None, d_model: int) -> bool:
         """Whether another attention has keys and values of its own, and sizes, window, chunk and position of this one."""
         return (
@@ -301,6 +309,7 @@ class MultiHeadShape(AttentionKind):
             and other.position == self.position
             and other.key_value_heads == self.key_value_heads
             and other.head_width(d_model) == self.head_width(d_model)
+            and other.value_width(d_model) == self.value_width(d_model)
         )
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
@@ -349,6 +358,13 @@ class MultiHeadShape(AttentionKind):
             yield from (fault.under("qk_norm") for fault in self.qk_norm.faults(context))
         if self.value_norm is not None:
             yield from (fault.under("value_norm") for fault in self.value_norm.faults(context))
+        if self.values == "keys" and self.value_width(context.d_model) != self.head_width(context.d_model):
+            yield Fault(
+                ("value_dim",),
+                "must be that of the keys, which are the values",
+                self.value_dim,
+                "Remove it, or remove values.",
+            )
         if self.values == "keys" and self.bias.value != self.bias.key:
             yield Fault(
                 ("bias", "value"),

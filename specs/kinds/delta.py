@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from typing import Annotated, ClassVar, Literal
 
-from specs.base.base import Fault, PositiveFloat, RuleContext, Width
+from specs.base.base import Fault, OmitDefault, PositiveFloat, RuleContext, Width
 from specs.base.registry import register
 from specs.base.roles import Role
-from specs.base.words import PartContext
+from specs.base.words import PartContext, number_text
 from specs.kinds.activation import Activation
 from specs.kinds.attention import Heads, divisors
 from specs.kinds.mixer import MixerKind, convolution_text, state_text
@@ -34,11 +34,15 @@ class GatedDeltaNet(MixerKind):
     """Activation after the convolution."""
     norm_eps: PositiveFloat = 1e-6
     """Number that the gated norm adds to the mean square to avoid division by 0."""
+    negative_eigenvalues: Annotated[bool, OmitDefault()] = False
+    """Whether updates are up to 2 instead of 1, so that a token may reverse what a state recalls for its key (Grazzi et al., 2025;
+    OLMo Hybrid)."""
 
     def details(self, context: PartContext) -> list[str]:
         shared = [] if self.key_heads == self.heads else [f"{self.key_heads:,} key heads"]
         states = state_text(self.heads, self.key_width, self.value_width)
-        return [states, *shared, convolution_text(self.kernel_size)]
+        signs = ["updates up to 2"] if self.negative_eigenvalues else []
+        return [states, *shared, convolution_text(self.kernel_size), *signs]
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         if self.heads % self.key_heads:
@@ -67,7 +71,13 @@ class KimiDeltaAttention(MixerKind):
     """Activation after the convolution."""
     norm_eps: PositiveFloat = 1e-5
     """Number that the gated norm adds to the mean square to avoid division by 0."""
+    low_rank: Annotated[bool, OmitDefault()] = True
+    """Whether decays and gates are computed by way of layers of width `head_dim`; each has one projection otherwise (Ling 3)."""
+    decay_bound: Annotated[PositiveFloat | None, OmitDefault()] = None
+    """Bound c of the logarithms of decays, which become `-c * sigmoid(rate * (x + bias))` (Ling 3: 5). Default:
+    `-rate * softplus(x + bias)`, unbounded."""
 
     def details(self, context: PartContext) -> list[str]:
         states = state_text(self.heads, self.head_dim, self.head_dim)
-        return [states, convolution_text(self.kernel_size)]
+        bound = [] if self.decay_bound is None else [f"decays from exp(-{number_text(self.decay_bound)})"]
+        return [states, convolution_text(self.kernel_size), *bound]

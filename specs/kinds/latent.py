@@ -10,6 +10,7 @@ from specs.base.words import TIMES, PartContext
 from specs.kinds.attention import Heads
 from specs.kinds.mixer import AttentionKind
 from specs.kinds.norm import Norm, RMSNorm
+from specs.kinds.output_gate import OutputGateOrNone
 
 
 @register("attention")
@@ -40,6 +41,8 @@ class Latent(AttentionKind):
     """Whether the projections down and the output projection add a bias."""
     scale: PositiveFloat | None = None
     """Factor on the attention scores. Default: `(head_dim + rope_dim) ** -0.5`."""
+    output_gate: OutputGateOrNone = None
+    """Gate on the output, before the output projection (Ling 3). Default: none."""
     dropout: Dropout = 0.0
     """Dropout probability on the attention weights during training."""
 
@@ -51,6 +54,7 @@ class Latent(AttentionKind):
             *queries,
             f"keys and values of rank {self.kv_rank:,}",
             *self.sight_details(context),
+            *([] if self.output_gate is None else [self.output_gate.words]),
         ]
 
     @property

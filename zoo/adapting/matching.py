@@ -87,9 +87,10 @@ def _alike(ours: nn.Module, theirs: nn.Module) -> bool:
 
 
 def _of_attention(pair: Pair, ours: Projections, theirs: Projections) -> Derivation | None:
-    if ours.width != theirs.width:
+    if (ours.width, ours.value_width) != (theirs.width, theirs.value_width):
         return None
-    grouped = rules.heads(theirs.key_value_heads, ours.key_value_heads, ours.width)
+    width = ours.value_width if pair.owner_name == "value" else ours.width
+    grouped = rules.heads(theirs.key_value_heads, ours.key_value_heads, width)
     same_heads = COPIED if ours.heads == theirs.heads else None
     fits = pair.tensor.shape == pair.stored.shape
     match pair.owner_name:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -30,7 +30,7 @@ _COMPARED = 2**22  # values at a time
 class TensorLocation:
     """The location of one parameter: the ``slot`` of a stored tensor, among parts of these shapes.
 
-    There are several ``stored`` tensors where each holds a row of the parameter.
+    There are several ``stored`` tensors where each holds a row, or a section of the rows, of the parameter.
     """
 
     stored: tuple[StoredTensor, ...]
@@ -59,7 +59,10 @@ class TensorLocation:
         return self.slot.transform.split(torch.arange(rows)[:, None], narrow)[self.slot.index].flatten()
 
     def _part(self, stored: Tensor) -> Tensor:
-        return self.slot.transform.split(stored, self.shapes)[self.slot.index]
+        shapes = self.shapes
+        if self.slot.sections:  # whose bounds transformers 5.24 moves where it saves convolutions
+            shapes = tuple((len(stored), *shape[1:]) for shape in shapes)
+        return self.slot.transform.split(stored, shapes)[self.slot.index]
 
 
 @dataclass
@@ -179,12 +182,14 @@ class _Matching:
             self._miss((name for name in names if name not in self._available), parameter)
             stored = tuple(self._available[name] for name in names if name in self._available)
             first = first or stored
-            shapes = slot.part_shapes([self._shapes[part] for part in slot.parameters])
-            wanted = slot.transform.stored_shape(shapes)
-            for name, one in zip(names, stored, strict=False):
+            whole = [self._shapes[part] for part in slot.parameters]
+            shapes = slot.part_shapes(whole)
+            moved = slot.sections and _rows(stored) == sum(rows for _, rows in slot.sections)
+            for row, (name, one) in enumerate(zip(names, stored, strict=False)):
+                wanted = slot.transform.stored_shape(slot.part_shapes(whole, row))
                 if one.dtype is None:  # codes, whose shape is another matter
                     self._unreadable[name] = f"{one.name} {kind_fault(one.kind)}"
-                elif one.shape != wanted:
+                elif one.shape != wanted and not (moved and one.shape[1:] == wanted[1:]):
                     fault = f"{one.name} is {_shown(one.shape)}, and {parameter} needs {_shown(wanted)}"
                     self._misshapen.setdefault(name, fault)
             if stored[0] is first[0]:
@@ -279,6 +284,11 @@ def _further_layers(names: Iterable[str], known: Iterable[str]) -> bool:
     reached = _layers(known)
     kinds = {_NUMBER.sub("#", layer) for layer in reached}
     return any(_NUMBER.sub("#", layer) in kinds for layer in _layers(names) - reached)
+
+
+def _rows(stored: Sequence[StoredTensor]) -> int:
+    """Return the rows of several tensors together."""
+    return sum(tensor.shape[0] for tensor in stored if tensor.shape)
 
 
 def _shown(shape: Shape) -> str:

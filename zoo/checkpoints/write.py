@@ -44,6 +44,5 @@ def stored_tensors(
             held = [values(own[id(parameters[part])]) for part in slot.parameters]
         for copy, stored in enumerate(slot.stored[: 1 + slot.copies]):
             for row, name in enumerate(slot.names(stored)):
-                parts = [part[row] for part in held] if slot.field else held
-                tensor = slot.transform.join(parts).contiguous()
+                tensor = slot.transform.join(slot.parts(held, row)).contiguous()
                 yield names.full(name, spec.head.stored_kind), tensor.clone() if copy else tensor

@@ -1,6 +1,7 @@
 """Attention over a sequence's own tokens, or over an encoder's.
 
-Shapes: batch B, query length T, key length S, width D, heads H, key-value heads G, head width K.
+Shapes: batch B, query length T, key length S, width D, heads H, key-value heads G, head width K, width of a head's values V
+(usually K).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from zoo.core.sharding import COLUMNS, ROWS, Sharding, counted
 from zoo.registry import builds
 
 KeyValue = tuple[Tensor, Tensor]
-"""Keys and values of one layer: B G S K each."""
+"""Keys and values of one layer: B G S K and B G S V."""
 
 KEY_BIASES = "key biases, which shift all scores of a query equally"
 """The biases that get no gradient."""
@@ -45,12 +46,13 @@ class Projections(nn.Module):
         super().__init__()
         width, source = spec.head_width(context.d_model), self.source_width(context)
         self.heads, self.key_value_heads, self.width = spec.heads, spec.key_value_heads, width
+        self.value_width = spec.value_width(context.d_model)
         self.scale = width**-0.5 if spec.scale is None else spec.scale
         self.dropout = spec.dropout
         self.query = Linear(context.reads, spec.heads * width, bias=spec.bias.query)
         self.key = Linear(source, spec.key_value_heads * width, bias=spec.bias.key)
-        self.value = Linear(source, spec.key_value_heads * width, bias=spec.bias.value)
-        self.output = Linear(spec.heads * width, context.d_model, bias=spec.bias.output)
+        self.value = Linear(source, spec.key_value_heads * self.value_width, bias=spec.bias.value)
+        self.output = Linear(spec.heads * self.value_width, context.d_model, bias=spec.bias.output)
 
     @staticmethod
     def source_width(context: BuildContext) -> int:
@@ -65,7 +67,7 @@ class Projections(nn.Module):
     @property
     def state(self) -> tuple[StateTensor, ...]:
         """The keys and values of all tokens."""
-        return key_value_state(self.key_value_heads, self.width, self.width)
+        return key_value_state(self.key_value_heads, self.width, self.value_width)
 
     def sharding(self) -> Sharding:
         """By heads, with as many key-value heads per process."""
@@ -89,11 +91,11 @@ class Projections(nn.Module):
         return split_heads(self.key(x), self.width)
 
     def values(self, x: Tensor) -> Tensor:
-        """B S D -> B G S K."""
-        return split_heads(self.value(x), self.width)
+        """B S D -> B G S V."""
+        return split_heads(self.value(x), self.value_width)
 
     def keys_values(self, x: Tensor) -> KeyValue:
-        """B S D -> B G S K twice."""
+        """B S D -> B G S K and B G S V."""
         return self.keys(x), self.values(x)
 
     def attend(self, x: Tensor, query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None) -> Tensor:

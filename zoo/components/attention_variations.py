@@ -26,9 +26,9 @@ from zoo.components.attention import (
     split_heads,
 )
 from zoo.components.gated_bias import BiasGate
-from zoo.components.linear import Linear
 from zoo.components.mixer import ONE_KEY, MixerContext, State
 from zoo.components.norm import PerHeadNorm
+from zoo.components.output_gate import gate_projection, gated
 from zoo.components.position import Position
 from zoo.components.scaling import scaled
 from zoo.context import BuildContext, LayerContext
@@ -99,14 +99,13 @@ class VariedProjections(Projections):
         self.values_are_keys = spec.values == "keys"
         if self.values_are_keys:
             self.value = None  # type: ignore[assignment]
-        self.gate = (
-            Linear(context.reads, spec.heads * width, bias=spec.bias.query) if spec.output_gate else None
-        )
+        self.output_gate = spec.output_gate
+        self.gate = gate_projection(spec.output_gate, context.reads, spec.heads, self.value_width)
         self.query_norm = query_key_norm(spec.qk_norm, spec.heads, width, context)
         self.key_norm = query_key_norm(spec.qk_norm, spec.key_value_heads, width, context)
         self.value_norm: nn.Module = nn.Identity()
         if spec.value_norm is not None:
-            self.value_norm = build_component(spec.value_norm, replace(context, d_model=width))
+            self.value_norm = build_component(spec.value_norm, replace(context, d_model=self.value_width))
         self.sinks = nn.Parameter(torch.empty(spec.heads)) if spec.sinks else None  # H
 
     def initial(self, leaf: str) -> Distribution:
@@ -153,8 +152,8 @@ class VariedProjections(Projections):
         return x if self.clip is None else x.clamp(-self.clip, self.clip)
 
     def _values(self, projected: Tensor) -> Tensor:
-        """B S (G K) -> B G S K."""
-        return self.value_norm(projected.unflatten(-1, (-1, self.width))).transpose(1, 2)
+        """B S (G V) -> B G S V."""
+        return self.value_norm(projected.unflatten(-1, (-1, self.value_width))).transpose(1, 2)
 
     def _heads(self, x: Tensor, norm: nn.Module) -> Tensor:
         """Norm and split queries or keys: B T (H K) -> B H T K."""
@@ -177,7 +176,8 @@ class VariedProjections(Projections):
                 sinks=self.sinks,
             )
         )  # B T (H K)
-        mixed = mixed if self.gate is None else mixed * torch.sigmoid(self.gate(x))
+        if self.output_gate is not None and self.gate is not None:
+            mixed = gated(mixed, self.output_gate, self.gate(x), self.value_width)
         return scaled(self.output(mixed), self.multipliers.output)
 
 

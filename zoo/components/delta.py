@@ -46,6 +46,7 @@ class GatedDeltaNet(Mixer):
         )
         self.heads, self.key_heads = spec.heads, spec.key_heads
         self.key_width, self.value_width = spec.key_width, spec.value_width
+        self.update_bound = 2.0 if spec.negative_eigenvalues else 1.0
         self.input = Linear(d_model, 2 * keys + values, bias=False)
         self.gate = Linear(d_model, values, bias=False)
         self.update = Linear(d_model, spec.heads, bias=False)
@@ -100,7 +101,7 @@ class GatedDeltaNet(Mixer):
         value = split_heads(value, self.value_width)  # B H T V
         rate = wide(self.rate_log).exp()  # H
         decay = -rate * F.softplus(wide(self.decay(x)) + wide(self.step_bias))  # B T H
-        update = torch.sigmoid(self.update(x))  # B T H
+        update = self.update_bound * torch.sigmoid(self.update(x))  # B T H
         mixed, states = functional.gated_delta_rule(
             query * self.key_width**-0.5,
             key,
@@ -126,8 +127,11 @@ class KimiDeltaAttention(Mixer):
         self.query_kernel, self.key_kernel, self.value_kernel = (
             nn.Parameter(torch.empty(width, spec.kernel_size)) for _ in range(3)
         )  # (H K) W each
-        self.decay_in, self.decay_out = Linear(d_model, narrow, bias=False), Linear(narrow, width, bias=False)
-        self.gate_in, self.gate_out = Linear(d_model, narrow, bias=False), Linear(narrow, width, bias=False)
+        self.low_rank, self.decay_bound = spec.low_rank, spec.decay_bound
+        first = narrow if spec.low_rank else width
+        self.decay_in, self.gate_in = (Linear(d_model, first, bias=False) for _ in range(2))
+        if spec.low_rank:
+            self.decay_out, self.gate_out = (Linear(narrow, width, bias=False) for _ in range(2))
         self.update = Linear(d_model, spec.heads, bias=False)
         self.activation = activation(spec.activation)
         self.step_bias = nn.Parameter(torch.empty(width))
@@ -149,7 +153,8 @@ class KimiDeltaAttention(Mixer):
 
     def sharding(self) -> Sharding:
         """By heads."""
-        cuts = dict.fromkeys(("query", "key", "value", "decay_out", "gate_out", "update"), COLUMNS)
+        last = ("decay_out", "gate_out") if self.low_rank else ("decay_in", "gate_in")
+        cuts = dict.fromkeys(("query", "key", "value", *last, "update"), COLUMNS)
         kernels = ("query_kernel", "key_kernel", "value_kernel")
         cuts |= dict.fromkeys((*kernels, "step_bias", "rate_log"), HEADS)
         cuts |= {"activation": SHARED, "norm": SHARED, "output": ROWS}
@@ -178,11 +183,15 @@ class KimiDeltaAttention(Mixer):
         mixed, states = functional.gated_delta_rule(
             query, key, value, self._decay(x), update, states, context.real
         )  # B H T K
-        gate = self.gate_out(self.gate_in(x)).unflatten(-1, (-1, self.head_dim))  # B T H K
+        gate = self.gate_in(x)
+        gate = (self.gate_out(gate) if self.low_rank else gate).unflatten(-1, (-1, self.head_dim))  # B T H K
         return self.output(self.norm(mixed.transpose(1, 2), gate).flatten(2)), (last_inputs, states)
 
     def _decay(self, x: Tensor) -> Tensor:
         """The logarithm of the decay: B T D -> B H T K, in float32 at least."""
-        steps = F.softplus(wide(self.decay_out(self.decay_in(x))) + wide(self.step_bias))  # B T (H K)
-        rates = wide(self.rate_log).exp()  # H
-        return split_heads(steps, self.head_dim) * -rates[:, None, None]
+        steps = self.decay_in(x)
+        steps = wide(self.decay_out(steps) if self.low_rank else steps) + wide(self.step_bias)  # B T (H K)
+        rates = wide(self.rate_log).exp()[:, None, None]  # H 1 1
+        if self.decay_bound is not None:
+            return torch.sigmoid(split_heads(steps, self.head_dim) * rates) * -self.decay_bound
+        return split_heads(F.softplus(steps), self.head_dim) * -rates

@@ -15,6 +15,7 @@ from zoo import functional
 from zoo.components.attention import key_value_state, merge_heads, split_heads
 from zoo.components.linear import Linear
 from zoo.components.mixer import AttentionMixer, MixerContext, State, StateTensor
+from zoo.components.output_gate import gate_projection, gated
 from zoo.context import BuildContext
 from zoo.core.sharding import COLUMNS, HEADS, READ_BY_ALL, ROWS, SHARED, Sharding, counted
 from zoo.registry import build_component, builds
@@ -43,6 +44,8 @@ class Latent(AttentionMixer):
         self.key_value_norm = build_component(spec.norm, replace(context, d_model=spec.kv_rank))
         self.key_value_up = Linear(spec.kv_rank, heads * (spec.head_dim + spec.value_dim), bias=False)
         self.output = Linear(heads * spec.value_dim, d_model, bias=spec.bias)
+        self.output_gate = spec.output_gate
+        self.gate = gate_projection(spec.output_gate, d_model, heads, spec.value_dim)
 
     @property
     def rotated_width(self) -> int:
@@ -68,6 +71,7 @@ class Latent(AttentionMixer):
             "key_value_norm": SHARED,
             "key_value_up": HEADS,
             "output": ROWS,
+            "gate": COLUMNS,
         }
         return Sharding(cuts, {"heads": self.heads}, counted(heads=self.heads), last="output")
 
@@ -88,4 +92,7 @@ class Latent(AttentionMixer):
         bias = shared.biases[self.bias_key(position)]
         dropout = self.dropout if self.training else 0.0
         mixed = functional.attention(query, key, value, bias, scale=self.scale, dropout=dropout)  # B H T V
-        return self.output(merge_heads(mixed)), (key, value)
+        merged = merge_heads(mixed)
+        if self.output_gate is not None and self.gate is not None:
+            merged = gated(merged, self.output_gate, self.gate(x), self.value_dim)
+        return self.output(merged), (key, value)

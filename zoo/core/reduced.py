@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from specs.base.base import Component, Spec
-from specs.base.roles import Role, fields_by_role, pairs_scaled, rewritten
+from specs.base.roles import Role, fields_by_role, head_widths, pairs_scaled, rewritten
 from specs.kinds.connector import ConnectorKind
 from specs.kinds.embedding import EmbeddingKind
 from specs.kinds.head import HeadKind
@@ -168,7 +168,7 @@ def _stated_widths(part: Spec, d_model: int) -> Iterator[tuple[str, Role, Any]]:
     heads = 0
     for name, role, value in fields_by_role(part):
         heads = value if role is Role.HEADS else heads
-        if role is Role.HEAD_WIDTH and value is None and heads:
+        if role is Role.HEAD_WIDTH and value is None and heads and name in head_widths(part):
             value = d_model // heads
         if value is not None:
             yield name, role, value

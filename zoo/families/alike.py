@@ -95,12 +95,15 @@ def text_config(config: Config) -> Config | None:
 
 
 def text_names(stored: Iterable[str]) -> Mapping[str, str]:
-    """Return the names of a text model's tensors without what precedes them, and the names in the files."""
-    return {
-        TEXT.sub("", name): name
-        for name in stored
-        if TEXT.match(name) or name.startswith(("lm_head.", "score."))
-    }
+    """Return the names of a text model's tensors without what precedes them, and the names in the files.
+
+    They are those inside ``language_model``, or beside the other inputs' modules those of ``model``, and those of the head.
+    """
+    names = list(stored)
+    inside = {TEXT.sub("", name): name for name in names if TEXT.match(name)}
+    inside = inside or {name: name for name in names if name.startswith("model.")}
+    heads = {name: name for name in names if name.startswith(("lm_head.", "score."))}
+    return {**inside, **heads} if inside else {}
 
 
 def class_like(named: Any, family: Family) -> str:

@@ -63,6 +63,7 @@ MODULES = {
     "qwen2_moe": "decoders.qwen_moe",
     "qwen3": "decoders.qwen3",
     "qwen3_moe": "decoders.qwen_moe",
+    "olmo_hybrid": "hybrids.olmo_hybrid",
     "qwen3_next": "hybrids.qwen3_next",
     "qwen3_5_text": "hybrids.qwen3_next",
     "qwen3_5_moe_text": "hybrids.qwen3_next",
@@ -118,10 +119,18 @@ MODULES = {
     "hunyuan_v1_moe": "decoders.hunyuan_v1",
     "hy_v3": "decoders.hy_v3",
     "hyperclovax": "decoders.hyperclovax",
+    "bailing_hybrid": "hybrids.bailing_hybrid",
     "kimi_linear": "hybrids.kimi_linear",
     "lfm2": "hybrids.lfm2",
     "lfm2_moe": "hybrids.lfm2",
+    "lfm3": "hybrids.lfm3",
     "minimax": "hybrids.minimax",
+    "minicpm3": "decoders.minicpm3",
+    "laguna": "decoders.laguna",
+    "sarvam_moe": "decoders.sarvam",
+    "sarvam_mla": "decoders.sarvam",
+    "flint": "decoders.flint",
+    "mimo_v2_flash": "decoders.mimo_v2_flash",
     "minimax_m2": "decoders.minimax_m2",
     "ministral3": "decoders.ministral3",
     "mistral4": "decoders.mistral4",
@@ -202,6 +211,15 @@ MODULES = {
     "m2m_100": "seq2seq.m2m_100",
     "nllb-moe": "seq2seq.nllb_moe",
     "mbart": "seq2seq.bart",
+    "gemma4_unified_text": "decoders.gemma4_unified",
+    "qwen2_vl_text": "vision_language.text_alone",
+    "qwen2_5_vl_text": "vision_language.text_alone",
+    "qwen2_5_omni_text": "vision_language.text_alone",
+    "qwen3_vl_text": "vision_language.text_alone",
+    "qwen3_vl_moe_text": "vision_language.text_alone",
+    "paddleocr_vl_text": "vision_language.text_alone",
+    "glm4v_text": "vision_language.text_alone",
+    "glm_ocr_text": "vision_language.text_alone",
     "torch": "seq2seq.torch_nn",
 }
 """model_type -> the module of this package that has its family.
@@ -314,6 +332,11 @@ def read_as(config: Config, model_type: str) -> Config:
     if named_type in known and model_type not in (named_type, inner_type):
         rule = f"is a supported family, and is not read as {model_type}"
         config.refuse("model_type", rule, f"Leave {option_name('family')} out.")
+    if isinstance(inner, dict) and inner_type in known and model_type != inner_type:
+        rule = f"is a supported family, and is not read as {model_type}"
+        Config(inner, config.where, "text_config.").refuse(
+            "model_type", rule, f"Pass {option_name('family')} {inner_type}."
+        )
     config.refuse_inexpressible()
     renamed = as_family(config, family(model_type))
     if isinstance(inner, dict) and inner_type != model_type:

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from specs.base.base import Spec
 from specs.base.errors import UserError, option_name
-from specs.base.roles import Role, fields_by_role, pairs_scaled
+from specs.base.roles import Role, fields_by_role, head_widths, pairs_scaled
 from specs.model.model import Model
 from zoo.core.reduced import fewer_experts, fewer_layers, rewritten_stacks, validated
 
@@ -80,7 +80,7 @@ def _scaled_model(spec: Model, ratio: Fraction) -> Model:
 
 def _merged_heads(part: Spec, heads: int, ratio: Fraction, d_model: int) -> int:
     """Return the number of heads merged into one, so that the result is wide enough, and even where possible."""
-    widths = [value for _, role, value in fields_by_role(part) if role is Role.HEAD_WIDTH]
+    widths = [*head_widths(part).values()]
     width = (widths[0] if widths else None) or Fraction(d_model, heads)
     wide = [n for n in range(1, heads + 1) if heads % n == 0 and width * n * ratio >= min(HEAD_WIDTH, width)]
     even = [n for n in wide if (width * n * ratio) % 2 == 0]
@@ -96,7 +96,7 @@ def _scaled_heads(
         if role is Role.KEY_VALUE_HEADS and value:
             most = max(1, heads // merged // (heads // value))
             changes[field] = max(n for n in range(1, most + 1) if heads // merged % n == 0)
-        elif role is Role.HEAD_WIDTH:
+        elif field in head_widths(part):
             changes[field] = _scaled(value or Fraction(d_model, heads), ratio * merged)
     return changes
 

@@ -300,7 +300,7 @@ def test_an_unknown_family_is_refused_with_a_suggestion() -> None:
             'is required, as it names the family\n  Add "model_type": "llama", the family of LlamaForCausalLM.',
         ),
         ({"model_type": "gpt-neox", "vocab_size": -1}, "Did you mean 'gpt_neox'?"),
-        ({"model_type": "olmo_hybrid"}, "updates of a gated delta rule of up to 2"),
+        ({"model_type": "zaya"}, "queries and keys that are mixed by convolutions"),
         ({"model_type": "internlm2"}, "value: 'internlm2'\n  zoo has no family like it."),
         ({"model_type": "internlm2", "quantization_config": {"quant_method": "?"}}, "model_type: is not a supported"),
         (
@@ -442,7 +442,7 @@ def test_layers_that_vary_in_two_respects_are_written(kinds: tuple[str, ...]) ->
 
 
 FAMILIES_WITH_MIXERS = {
-    "lfm2-350m": ["lfm2", "lfm2_moe"],
+    "lfm2-350m": ["lfm2", "lfm2_moe", "lfm3"],
     "qwen3-next-80b-a3b": ["qwen3_next", "qwen3_5_moe_text"],
     "kimi-linear-48b-a3b": ["kimi_linear"],
     "mamba-130m": ["mamba"],

@@ -91,3 +91,12 @@ def test_a_stack_with_a_width_of_its_own_is_narrowed_by_it() -> None:
     blocks: list[Any] = [half.encoder.block, half.decoder.block]
     assert [block.attention.head_dim for block in blocks] == [16, 32]
     assert shrunk(spec, width=48).encoder is not None
+
+
+def test_values_stay_as_wide_as_keys_where_a_spec_states_no_width_of_theirs() -> None:
+    """Qwen3's heads are wider than d_model / heads, and MiMo's values are narrower than its keys."""
+    for name, widths in {"qwen3-0.6b": (32, None), "mimo-v2-flash": (48, 32)}.items():
+        attention: Any = narrowed(load(name), 4).decoder.block.attention
+        assert (attention.head_dim, attention.value_dim) == widths
+        smaller: Any = shrunk(load(name), width=256).decoder.block.attention
+        assert (smaller.value_dim is None) == (widths[1] is None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 _INDEXER = "attention to the tokens that an indexer chooses"
+_STREAMS = "several residual streams (hyper-connections)"
 _SHIFTED = "attention within windows that shift from layer to layer"
 _SHRINKING = f"images whose width and resolution change between layers, and {_SHIFTED} (Swin)"
 _BOXES = "a convolutional network that reads images (ResNet), and a decoder of trained queries, each of which gives a class and a box"
@@ -40,18 +41,30 @@ INEXPRESSIBLE = {
     "supertonic": "speech from text by flow matching: convolutions (ConvNeXt), a predictor of durations, steps of denoising and a vocoder",
     "rwkv": "the recurrence of RWKV-4, an average weighted by exponentials, and its gated channel mixing (RWKV-7 is supported)",
     "xlstm": "matrix memories with exponential gates (mLSTM)",
-    "olmo_hybrid": "updates of a gated delta rule of up to 2, whose states may have negative eigenvalues",
-    "bailing_hybrid": "Kimi Delta Attention whose decays have a lower bound, and latent attention with a gate per head",
     "zaya": "queries and keys that are mixed by convolutions, and values of the token before (compressed convolutional attention)",
-    "lfm3": "attention whose output is gated by one number per head",
-    "laguna": "attention whose output is gated by a softplus",
     **dict.fromkeys(
         ("qwen4_exp", "qwen4_exp_text"),
         f"several residual streams with gates (hyper-connections), embeddings of hashed n-grams, and {_INDEXER}",
     ),
     **dict.fromkeys(("inkling_mm_model", "inkling_text"), _FROM_TOKENS),
-    **dict.fromkeys(("deepseek_v32", "glm_moe_dsa"), _INDEXER),
-    "deepseek_v4": f"several residual streams (hyper-connections), keys and values of compressed tokens, and {_INDEXER}",
+    **dict.fromkeys(
+        (
+            "deepseek_v32",
+            "glm_moe_dsa",
+            "mistral_large4",
+            "mistral_large4_text",
+            "dots3_note",
+            "dots3_note_text",
+        ),
+        _INDEXER,
+    ),
+    **dict.fromkeys(
+        ("hy_v4", "hy_v4_vl", "hy_v4_vl_text", "glm5_next", "glm5_next_text"), f"{_STREAMS}, and {_INDEXER}"
+    ),
+    "axk1": "a norm of the outputs of mixtures alone",
+    "axk2": f"norms with gates, and {_INDEXER}",
+    "dory": "vectors of length 1 in the residual stream (nGPT), in layers that run several times",
+    "deepseek_v4": f"{_STREAMS}, keys and values of compressed tokens, and {_INDEXER}",
     "longcat_flash": "a mixture beside two attentions and two feed-forwards, some of whose experts return their input",
     "hrm_text": "two stacks that run in turn several times for each token",
     "blt": "bytes that are grouped into patches by their entropy, between an encoder and a decoder of their own",
@@ -88,7 +101,17 @@ INEXPRESSIBLE = {
     **dict.fromkeys(("visual_bert", "lxmert", "vilt"), f"{_ENTITIES} (regions of an image)"),
     **dict.fromkeys(("longformer", "led", "big_bird", "bigbird_pegasus", "pegasus_x"), _WINDOWS_AND_GLOBAL),
     "blenderbot-small": "a decoder that normalises the embeddings of tokens before it adds positions",
-    "t5gemma2": "one attention of a decoder to its own tokens and to the encoder's (merged attention), and images among the tokens",
+    **dict.fromkeys(
+        ("t5gemma2", "t5gemma2_decoder"),
+        "one attention of a decoder to its own tokens and to the encoder's (merged attention), and images among the tokens",
+    ),
+    **dict.fromkeys(
+        ("t5gemma2_encoder", "t5gemma2_text"),
+        "windows with a token more after than before a token, and a vector of its own for one token (T5Gemma 2's encoder)",
+    ),
+    **dict.fromkeys(
+        ("voxtral_realtime", "voxtral_realtime_text"), "norms whose factors are computed from a delay"
+    ),
     "prophetnet": "several streams, each of which guesses a further token",
     "rag": "a search for documents inside the model",
     # decoders
@@ -97,9 +120,11 @@ INEXPRESSIBLE = {
         ("mllama", "mllama_text_model"),
         "layers among those of a decoder that attend to an image instead of the text",
     ),
+    "ernie4_5_vl_moe": "positions of images that take turns in the rotations of heads, and experts for images alone",
     "kolibri1": "experts that are chosen by their scores before the sigmoid, and weighted by those after it",
-    "minimax_m3": f"{_INDEXER}, and images among the tokens",
-    "mimo_v2_flash": "attention whose values are narrower than its keys, with a sink per head",
+    **dict.fromkeys(
+        ("minimax_m3", "minimax_m3_vl", "minimax_m3_vl_text"), f"{_INDEXER}, and images among the tokens"
+    ),
     "nemotron-nas": "layers that differ in their heads and widths, or have no attention, one by one",
     "ctrl": "embeddings of positions that are scaled with the tokens",
     "cpmant": "segments whose distances are biases of scores",

@@ -53,13 +53,17 @@ class LastLayers(QwenWindows):
 
 
 class SparseStep(DenseLayers):
-    """The layers without a mixture: mlp_only_layers, and all but every decoder_sparse_step-th."""
+    """The layers without a mixture: mlp_only_layers, and all but every decoder_sparse_step-th; ``default`` are the former."""
+
+    def __init__(self, feed_forward: Template, default: Sequence[int] = ()) -> None:
+        super().__init__(feed_forward)
+        self.default = default
 
     def read(self, config: Config, depth: int) -> list[bool]:
         step = config.int("decoder_sparse_step", default=1)
         if step < 1:
             config.refuse("decoder_sparse_step", "must be at least 1")
-        dense = config.list("mlp_only_layers", default=[])
+        dense = config.list("mlp_only_layers", default=[*self.default])
         if not all(type(layer) is int for layer in dense):
             config.refuse("mlp_only_layers", "must be a list of layers by number, from 0")
         return [layer in dense or (layer + 1) % step != 0 for layer in range(depth)]

@@ -44,13 +44,7 @@ class SectionedRope(RopeField):
             parameters.refuse(
                 _SECTION, "must be the numbers of pairs for frame, row and column", "Use [16, 24, 24]."
             )
-        mine = (
-            _SECTION,
-            _INTERLEAVED,
-            *(name for name in ("rope_type", "type") if parameters.data.get(name) == "mrope"),
-        )
-        rest = {name: value for name, value in parameters.data.items() if name not in mine}
-        position = super().read_parameters(config, parameters.of(rest), theta)
+        position = super().read_parameters(config, _without_sections(parameters), theta)
         turns = {"interleaved": True} if self.interleaved else {}
         return {**position, "sections": {"pairs": pairs, **turns}}
 
@@ -62,6 +56,29 @@ class SectionedRope(RopeField):
         scaling = fields["rope_scaling"] or {"rope_type": "default"}
         turns = {_INTERLEAVED: True} if self.interleaved else {}
         return {**fields, "rope_scaling": {**scaling, _SECTION: [*rope.sections.pairs], **turns}}
+
+
+def _without_sections(parameters: Config) -> Config:
+    """Rotary parameters without the sections."""
+    mine = (
+        _SECTION,
+        _INTERLEAVED,
+        *(name for name in ("rope_type", "type") if parameters.data.get(name) == "mrope"),
+    )
+    return parameters.of({name: value for name, value in parameters.data.items() if name not in mine})
+
+
+class RopeOfText(RopeField):
+    """The rotary position of text alone in a model whose heads have sections: text counts alike along all axes."""
+
+    def read_parameters(self, config: Config, parameters: Config, theta: float | None = None) -> Data:
+        return super().read_parameters(config, _without_sections(parameters), theta)
+
+    def write(self, value: PositionKind, context: FieldContext) -> Data:
+        fields = super().write(value, context)
+        pairs = (rope_of(value).dimensions or context.head_width()) // 2
+        scaling = fields["rope_scaling"] or {"rope_type": "default"}
+        return {**fields, "rope_scaling": {**scaling, _SECTION: [pairs, 0, 0]}}
 
 
 class AxialRopeField(Field):

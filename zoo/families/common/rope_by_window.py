@@ -50,6 +50,8 @@ class RopeByWindow(RopeField):
             )
         parameters = config.part("rope_parameters") or Config({}, config.where)
         whole = parameters.part(FULL) or config.part("rope_scaling")
+        if whole is None and self.parameters.unstated:
+            whole = Config(self.parameters.unstated, config.where)
         parameters.ignore(SLIDING)
         parameters.finish()
         theta: float = config.float("rope_theta", default=self.theta)
@@ -82,5 +84,6 @@ class RopeByWindow(RopeField):
 
 def _parameters(fields: Data) -> Data:
     """The fields of a rotary position in the spelling of ``rope_parameters``."""
+    part = {name: fields[name] for name in ("partial_rotary_factor",) if name in fields}
     scaling = fields["rope_scaling"] or {"rope_type": "default"}
-    return {"rope_theta": fields["rope_theta"], **scaling}
+    return {"rope_theta": fields["rope_theta"], **part, **scaling}

@@ -6,11 +6,15 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
 
 from specs.kinds.transforming_head import TransformingHead
 from specs.model.model import Model
 from zoo.families.common.transforms import SAME, STACKED, Pointwise, Shape, Transform, Transposed
 from zoo.weights.modules import DENSE_PLACES, ROUTE_PLACES, split_name
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 OfSpec = Callable[[Model], Transform]
 """A function that returns the transform for a spec, such as one that depends on the number of heads."""
@@ -25,7 +29,8 @@ class Rule:
     are names under which checkpoints store the tensor again; ``also`` are alternative names, used where ``stored`` is
     absent. With ``beside``, the rule holds only for models that have that parameter too, and precedes rules without;
     with ``where``, only for specs for which it is true. ``across`` is a field of the parameters that the stored name lacks:
-    the tensor holds those of all its numbers, in order.
+    the tensor holds those of all its numbers, in order. ``sections`` returns, for a spec, the words that stand for a field of
+    ``stored`` that is no number, each with its rows of the one parameter: the tensors follow each other.
     """
 
     stored: str
@@ -36,6 +41,7 @@ class Rule:
     beside: str = ""
     where: Callable[[Model], bool] | None = None
     across: str = ""
+    sections: Callable[[Model], Mapping[str, int]] | None = None
 
     def transform_of(self, spec: Model) -> Transform:
         """The transform for a spec that the rule holds for."""
@@ -146,7 +152,8 @@ class StoredParameter:
     """The stored tensor of a parameter: its possible names, of which the first one present counts, and the ``index`` of
     the parameter among the ``parameters`` that it holds. It is written under the first name and the ``copies`` after it.
 
-    Where it consists of ``rows`` tensors, one per row of the parameters, ``field`` in the names stands for the row.
+    Where it consists of ``rows`` tensors, one per row of the parameters, ``field`` in the names stands for the row; where it
+    consists of ``sections``, by the words that ``field`` stands for, each holds so many rows.
     """
 
     stored: tuple[str, ...]
@@ -156,18 +163,24 @@ class StoredParameter:
     field: str = ""
     rows: int = 0
     copies: int = 0
+    sections: tuple[tuple[str, int], ...] = ()
 
     def names(self, stored: str) -> tuple[str, ...]:
         """Return the names of the tensors behind one of the possible names."""
-        return (
-            tuple(stored.replace(self.field, str(row)) for row in range(self.rows))
-            if self.field
-            else (stored,)
-        )
+        values = [word for word, _ in self.sections] or range(self.rows)
+        return tuple(stored.replace(self.field, str(value)) for value in values) if self.field else (stored,)
 
-    def part_shapes(self, shapes: Sequence[Shape]) -> tuple[Shape, ...]:
+    def part_shapes(self, shapes: Sequence[Shape], row: int = 0) -> tuple[Shape, ...]:
         """Return the shapes of the parts that one tensor holds, from the shapes of the parameters."""
+        if self.sections:
+            return tuple((self.sections[row][1], *shape[1:]) for shape in shapes)
         return tuple(shape[1:] for shape in shapes) if self.field else tuple(shapes)
+
+    def parts(self, held: Sequence[Tensor], row: int) -> Sequence[Tensor]:
+        """Return the parts that one of the tensors holds, from the values of the parameters."""
+        if self.sections:
+            return [part.split([rows for _, rows in self.sections])[row] for part in held]
+        return [part[row] for part in held] if self.field else held
 
 
 @dataclass(frozen=True)
@@ -310,8 +323,9 @@ class TensorRules:
                 )
                 rows = self._parameters[parameter][0] if row else 0
                 transform = rule.transform_of(self._spec)
+                sections = tuple(rule.sections(self._spec).items()) if rule.sections else ()
                 return StoredParameter(
-                    stored, held, index, transform, kept.get(row, ""), rows, len(rule.copies)
+                    stored, held, index, transform, kept.get(row, ""), rows, len(rule.copies), sections
                 )
         return None
 

@@ -126,7 +126,8 @@ class _OpenExperts(f.Int):
         return int(min(top_k, max(1, groups["top"] * size)))
 
 
-def _attention(fields: LlamaFields, rope: RopeField, dims: LatentDims) -> dict[str, Template]:
+def latent_attention(fields: LlamaFields, rope: RopeField, dims: LatentDims) -> dict[str, Template]:
+    """The attention, whose scores YaRN may scale."""
     return {
         "kind": "latent",
         "heads": f.Int(
@@ -163,7 +164,7 @@ def latent_body(
         dims.rotated, fields.context, whole="qk_rope_head_dim says what is rotated", layout=layout
     )
     return fields.body(
-        attention=_attention(fields, rope, dims),
+        attention=latent_attention(fields, rope, dims),
         position=rope,
         feed_forward=feed_forward,
         varies=() if dense is None else (dense,),

@@ -301,50 +301,47 @@ _MIXTURE_RULES = (
     ),
     same(f"{_STORED}experts.down_proj", f"{BLOCK}{_MIXTURE}.experts.down.weight"),
 )
-FAMILIES = (
-    Family(
-        "gemma4_text",
-        llama_tensors(
-            "gemma4",
-            *SANDWICH_NORMS,
-            *PER_LAYER_RULES,
-            *_MIXTURE_RULES,
-            same(f"{_STORED}layer_scalar", "decoder.blocks.{layer}.output_scale.weight"),
-            without=("layernorm",),
-            optional=(*_HEAD, *REUSED),
-        ),
-        _FIELDS.body(
-            kind="sandwich",
-            attention={
-                "kind": "grouped_query",
-                "*": _GLOBAL,
-                "dropout": f.Float("attention_dropout", default=0.0),
-                "bias": f.Bias("attention_bias", default=False),
-                "scale": 1.0,
-                "qk_norm": {"norm": _FIELDS.norm, "over": "head"},
-                "value_norm": {**_FIELDS.norm, "weight": False},
-                "values": f.Choice("attention_k_eq_v", {False: "projected", True: "keys"}, False),
-            },
-            feed_forward=f.Kinds(_MIXED, _SIDE_BY_SIDE, _FEED_FORWARD),
-            feed_forward_norm=f.Derived(lambda config: {"kind": "none"} if _MIXED.read(config) else None),
-            per_layer_embedding=PerLayer(_FIELDS),
-            output_scale=1.0,
-            position=_POSITIONS,
-            varies=(
-                _WINDOWS,
-                ReusingLayers(
-                    f.Int("num_kv_shared_layers", default=0), feed_forward={"hidden": _LastHidden()}
-                ),
-            ),
-            more={"embedding": {"scale": "sqrt_d_model"}},
-        ),
-        {
-            "Gemma4ForCausalLM": language_modeling(tied=True, bias=False, softcap=f.Float(CAP)),
-            "Gemma4TextModel": BODY,
-        },
-        fixed={
-            "use_bidirectional_attention": (f.Derived(_of_images), "a token of text sees none after it"),
-        },
-        ignored=("num_experts", "top_k_experts", "moe_intermediate_size", "hidden_act", CAP),
+GEMMA4 = Family(
+    "gemma4_text",
+    llama_tensors(
+        "gemma4",
+        *SANDWICH_NORMS,
+        *PER_LAYER_RULES,
+        *_MIXTURE_RULES,
+        same(f"{_STORED}layer_scalar", "decoder.blocks.{layer}.output_scale.weight"),
+        without=("layernorm",),
+        optional=(*_HEAD, *REUSED),
     ),
+    _FIELDS.body(
+        kind="sandwich",
+        attention={
+            "kind": "grouped_query",
+            "*": _GLOBAL,
+            "dropout": f.Float("attention_dropout", default=0.0),
+            "bias": f.Bias("attention_bias", default=False),
+            "scale": 1.0,
+            "qk_norm": {"norm": _FIELDS.norm, "over": "head"},
+            "value_norm": {**_FIELDS.norm, "weight": False},
+            "values": f.Choice("attention_k_eq_v", {False: "projected", True: "keys"}, False),
+        },
+        feed_forward=f.Kinds(_MIXED, _SIDE_BY_SIDE, _FEED_FORWARD),
+        feed_forward_norm=f.Derived(lambda config: {"kind": "none"} if _MIXED.read(config) else None),
+        per_layer_embedding=PerLayer(_FIELDS),
+        output_scale=1.0,
+        position=_POSITIONS,
+        varies=(
+            _WINDOWS,
+            ReusingLayers(f.Int("num_kv_shared_layers", default=0), feed_forward={"hidden": _LastHidden()}),
+        ),
+        more={"embedding": {"scale": "sqrt_d_model"}},
+    ),
+    {
+        "Gemma4ForCausalLM": language_modeling(tied=True, bias=False, softcap=f.Float(CAP)),
+        "Gemma4TextModel": BODY,
+    },
+    fixed={
+        "use_bidirectional_attention": (f.Derived(_of_images), "a token of text sees none after it"),
+    },
+    ignored=("num_experts", "top_k_experts", "moe_intermediate_size", "hidden_act", CAP),
 )
+FAMILIES = (GEMMA4,)

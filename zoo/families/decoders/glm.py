@@ -30,25 +30,31 @@ _NORMS = {
 }
 
 
-def _body(kind: str) -> Template:
-    return _FIELDS.body(
-        kind=kind,
-        attention={"bias": {"query": _BIAS, "key": _BIAS, "value": _BIAS, "output": False}},
-        position=_FIELDS.rope(fraction=0.5, layout="interleaved"),
-    )
+_BIASES = {"query": _BIAS, "key": _BIAS, "value": _BIAS, "output": False}
+
+
+def glm_body(
+    kind: str, fields: LlamaFields = _FIELDS, bias: Template = _BIASES, position: Template = None
+) -> Template:
+    """Return the template of GLM-4's decoders: by default with half of each head rotated."""
+    half = fields.rope(fraction=0.5, layout="interleaved")
+    return fields.body(kind=kind, attention={"bias": bias}, position=position or half)
+
+
+GLM4_TENSORS = llama_tensors("glm4", *GATE_UP, *layer_weights(_NORMS), without=("layernorm", *_SEPARATE))
 
 
 FAMILIES = (
     Family(
         "glm",
         llama_tensors("glm", *GATE_UP, without=_SEPARATE),
-        _body("pre_norm"),
+        glm_body("pre_norm"),
         decoder_classes("Glm", without=("ForQuestionAnswering",)),
     ),
     Family(
         "glm4",
-        llama_tensors("glm4", *GATE_UP, *layer_weights(_NORMS), without=("layernorm", *_SEPARATE)),
-        _body("sandwich"),
+        GLM4_TENSORS,
+        glm_body("sandwich"),
         decoder_classes("Glm4", without=("ForQuestionAnswering",)),
     ),
 )

@@ -25,16 +25,13 @@ from zoo.families.common.mixtures import (
     MIXTRAL_EXPERTS,
     MIXTRAL_MODULE,
     TRAINING,
-    DenseLayers,
     ExpertGroups,
     Shared,
 )
-from zoo.families.common.template import Data, FieldContext, Template
+from zoo.families.common.mlp_kinds import MlpKinds
+from zoo.families.common.template import Data, Template
 from zoo.families.common.tensors import Rule, projections, same
 from zoo.families.common.transforms import Depthwise, PerHead
-
-DENSE, SPARSE = "dense", "sparse"
-"""The kinds of feed-forwards in ``mlp_layer_types``."""
 
 
 def _kinds(config: Config, depth: int) -> list[str]:
@@ -64,20 +61,6 @@ class _Linear(f.Int):
         own: int = super().read(config)
         linear_config = config.part("linear_attn_config")
         return own if linear_config is None else linear_config.int(self.inner, default=own)
-
-
-class _ListedFeedForwards(DenseLayers):
-    """The layers with an ordinary feed-forward: listed, or the first ones."""
-
-    def read(self, config: Config, depth: int) -> list[bool]:
-        first = config.int("first_k_dense_replace", default=1)
-        kinds = config.list("mlp_layer_types", default=[DENSE if i < first else SPARSE for i in range(depth)])
-        if len(kinds) != depth or any(kind not in (DENSE, SPARSE) for kind in kinds):
-            config.refuse("mlp_layer_types", f"must be {DENSE} or {SPARSE} for each of the {depth} layers")
-        return [kind == DENSE for kind in kinds]
-
-    def write(self, where: Sequence[bool], context: FieldContext) -> Data:
-        return {"mlp_layer_types": [DENSE if dense else SPARSE for dense in where]}
 
 
 _FIELDS = LlamaFields(
@@ -197,7 +180,7 @@ FAMILIES = (
             feed_forward=_MIXTURE,
             varies=(
                 LayersOf(LINEAR, {"attention": None, "mixer": _DELTA}, _kinds, _stated),
-                _ListedFeedForwards(_FIELDS.feed_forward()),
+                MlpKinds(_FIELDS.feed_forward(), 1),
             ),
         ),
         {"KimiLinearForCausalLM": language_modeling(tied=False, bias=False), "KimiLinearModel": BODY},

@@ -1,5 +1,5 @@
-"""LFM2 (Liquid AI, 2025): ``Lfm2Config``, ``Lfm2MoeConfig`` and their models: attention in some layers, short convolutions in the
-others."""
+"""LFM2 and LFM3 (Liquid AI, 2025 and 2026): ``Lfm2Config``, ``Lfm2MoeConfig``, ``Lfm3Config`` and their models: attention in some
+layers, short convolutions in the others."""
 
 from __future__ import annotations
 
@@ -42,17 +42,22 @@ class _FeedForwardWidth(Field):
         return {**self.stated.write(value, context), "block_auto_adjust_ff_dim": False}
 
 
+def short_convolution(kernel: int) -> Template:
+    """A short convolution; ``kernel`` is the default of its width."""
+    return {
+        "kind": "short_convolution",
+        "kernel_size": f.Int("conv_L_cache", default=kernel),
+        "bias": f.Bool("conv_bias", default=False),
+    }
+
+
 class _Convolutions(LayerVariation):
     """The layers with a short convolution, listed in layer_types or missing in full_attn_idxs."""
 
     name = "convolution"
     differs: Template = {
         "attention": None,
-        "mixer": {
-            "kind": "short_convolution",
-            "kernel_size": f.Int("conv_L_cache", default=3),
-            "bias": f.Bool("conv_bias", default=False),
-        },
+        "mixer": short_convolution(3),
     }
 
     def read(self, config: Config, depth: int) -> list[bool]:
@@ -75,7 +80,7 @@ class _Convolutions(LayerVariation):
         return {"layer_types": [CONVOLUTION if convolutional else FULL for convolutional in where]}
 
 
-_NORM = {"kind": "rms_norm", "eps": f.Float("norm_eps", default=1e-5)}
+NORM = {"kind": "rms_norm", "eps": f.Float("norm_eps", default=1e-5)}
 _LAYER = {
     "operator_norm": "attention_norm",
     "ffn_norm": "feed_forward_norm",
@@ -90,13 +95,15 @@ _LAYER = {
 }
 
 
-def _tensors(name: str, *rules: Rule) -> Tensors:
+def lfm2_tensors(name: str, *rules: Rule, without: tuple[str, ...] = ()) -> Tensors:
+    """The tensors of LFM2 with further ``rules``, except the modules whose names contain a part in ``without``."""
+    kept = {stored: own for stored, own in _LAYER.items() if not any(part in stored for part in without)}
     convolution = Rule(f"{LAYER}conv.conv.weight", (f"{BLOCK}mixer.weight",), Depthwise())
     return Tensors(
         name,
         (
             *modules({"embed_tokens": "embedding.token", "embedding_norm": "decoder.final_norm"}),
-            *layer_modules(_LAYER),
+            *layer_modules(kept),
             *layer_modules({"operator_norm": "mixer_norm"}),
             convolution,
             same(f"{LAYER}conv.conv.bias", f"{BLOCK}mixer.bias"),
@@ -113,15 +120,16 @@ def _body(
     fields: LlamaFields, varies: Sequence[LayerVariation], feed_forward: Template
 ) -> dict[str, Template]:
     return fields.body(
-        attention={"bias": False, "dropout": 0.0, "qk_norm": {"norm": _NORM, "over": "head"}},
-        norm=_NORM,
+        attention={"bias": False, "dropout": 0.0, "qk_norm": {"norm": NORM, "over": "head"}},
+        norm=NORM,
         feed_forward=feed_forward,
         position=fields.rope(theta=1000000.0),
         varies=varies,
     )
 
 
-def _classes(prefix: str) -> dict[str, HeadClass]:
+def lfm2_classes(prefix: str) -> dict[str, HeadClass]:
+    """The body, and the body with scores of the next token."""
     tied = f.Bool("tie_word_embeddings", "tie_embedding", default=True)
     scores = HeadClass("language_modeling", {"tie_embeddings": tied, "bias": False})
     return {f"{prefix}ForCausalLM": scores, f"{prefix}Model": BODY}
@@ -149,18 +157,18 @@ _UNREAD = (
 
 LFM2 = Family(
     "lfm2",
-    _tensors("lfm2"),
+    lfm2_tensors("lfm2"),
     _body(
         _FIELDS,
         (_Convolutions(),),
         _FIELDS.feed_forward(hidden=_FeedForwardWidth(12288), activation="silu"),
     ),
-    _classes("Lfm2"),
+    lfm2_classes("Lfm2"),
     ignored=_UNREAD,
 )
 LFM2_MOE = Family(
     "lfm2_moe",
-    _tensors(
+    lfm2_tensors(
         "lfm2_moe",
         *experts("feed_forward", "w1", "w3", "w2"),
         same(f"{LAYER}feed_forward.expert_bias", f"{BLOCK}feed_forward.router.score_correction_bias"),
@@ -183,7 +191,7 @@ LFM2_MOE = Family(
             },
         },
     ),
-    _classes("Lfm2Moe"),
+    lfm2_classes("Lfm2Moe"),
     ignored=(*_UNREAD, *TRAINING),
 )
 FAMILIES = (LFM2, LFM2_MOE)

@@ -51,7 +51,7 @@ def _body(fields: LlamaFields, *varies: LayerVariation, feed_forward: Template =
     return fields.body(
         attention={
             "bias": f.Bias("attention_bias", default=False),
-            "output_gate": True,
+            "output_gate": {"bias": f.Bool("attention_bias", default=False)},
             "qk_norm": {"norm": norm, "over": "head"},
         },
         norm=norm,

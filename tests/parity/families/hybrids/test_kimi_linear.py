@@ -50,8 +50,8 @@ class TestKimiLinear(FamilyTests):
     refusals = (
         ("hidden_act", "silo", "Did you mean 'silu'?"),
         ("layer_types", [LINEAR], "an entry for each of the 5 layers"),
-        ("mlp_layer_types", ["dense"], "dense or sparse for each of the 5 layers"),
-        ("mlp_layer_types", [["dense"]] * 5, "dense or sparse for each of the 5 layers"),
+        ("mlp_layer_types", ["dense"], "an entry for each of the 5 layers"),
+        ("mlp_layer_types", [["dense"]] * 5, "must have supported kinds only"),
         ("num_key_value_heads", 1, "every head has keys and values of its own"),
         ("mla_use_nope", False, "the reference rotates nothing"),
     )

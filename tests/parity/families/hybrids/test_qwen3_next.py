@@ -56,7 +56,8 @@ def draw_layers(data) -> dict:
     common = draw_llama(data)
     layers, key_heads = common["num_hidden_layers"], data.draw(st.integers(1, 3), "key heads")
     kinds = lists([FULL, LINEAR], layers)
-    common["rope_parameters"]["partial_rotary_factor"] = data.draw(st.sampled_from([0.5, 1.0]), "rotated")
+    part = data.draw(st.sampled_from([0.5, 1.0]), "rotated")
+    common["rope_parameters"] = {**common["rope_parameters"], "partial_rotary_factor": part}
     return dict(
         **common, head_dim=8 * data.draw(st.integers(1, 3), "head_dim"), rms_norm_eps=EPS, attention_bias=FLAG,
         layer_types=kinds.filter(lambda kinds: FULL in kinds), linear_num_key_heads=key_heads,
