@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 import specs.kinds.vocabulary_heads as spec
+from specs.kinds.vocabulary_heads import MaskedScores as MaskedScoresSpec
 from zoo.components.linear import Linear
 from zoo.components.pooling import TokenSequence
 from zoo.components.transforming_head import TransformingHead
@@ -18,8 +19,10 @@ from zoo.registry import builds
 
 
 def scored_width(spec: spec.VocabularyHead, context: StackContext) -> int:
-    """The width of the scored vectors: the embedding's, or d_model."""
+    """The width of the scored vectors: the head's own, the embedding's, or d_model."""
     assert context.token is not None
+    if isinstance(spec, MaskedScoresSpec) and spec.dense_width is not None:
+        return spec.dense_width
     return context.token.embedding_dim if spec.scores_embeddings else context.d_model
 
 

@@ -37,7 +37,7 @@ TOLERANCE = 1e-5
 """Largest absolute difference at unit scale, in float32."""
 
 SAME_NAMES = ("logits", "last_hidden_state", "pooler_output", "start_logits", "end_logits", "text_embeds",
-              "image_embeds")  # fmt: skip
+              "image_embeds", "relevance_logits")  # fmt: skip
 """Outputs that the reference has under our name."""
 
 

@@ -75,9 +75,7 @@ INEXPRESSIBLE = {
         ("xlm", "flaubert"), "embeddings of languages, and sinusoidal positions that are trained"
     ),
     "xmod": "layers for each language after each feed-forward",
-    "ibert": "arithmetic of integers in the layers themselves",
     "roc_bert": "embeddings of the shapes and the sounds of characters",
-    "splinter": "a head that answers questions from a token that stands for each answer",
     "tapas": "embeddings of rows, columns and ranks of a table",
     **dict.fromkeys(("layoutlm", "lilt", "bros"), _BOXES_OF_WORDS),
     **dict.fromkeys(

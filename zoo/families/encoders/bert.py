@@ -1,9 +1,11 @@
-"""BERT (Devlin et al., 2018) and ERNIE (Sun et al., 2019) without embeddings of tasks: ``BertConfig``, ``ErnieConfig`` and their models."""
+"""BERT (Devlin et al., 2018) and the models with its layers: ERNIE (Sun et al., 2019) without embeddings of tasks, the encoder of
+BertGeneration (Rothe et al., 2020), and the body of Splinter (Ram et al., 2021)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from zoo.families.common.encoders import (
     BERT_RULES,
@@ -20,6 +22,7 @@ from zoo.families.common.encoders import (
 )
 from zoo.families.common.family import Family
 from zoo.families.common.fields import Activation
+from zoo.families.common.heads import BODY
 from zoo.families.common.template import Template
 from zoo.families.common.tensors import Tensors, affine, modules
 
@@ -71,6 +74,8 @@ def _family(
     )
 
 
+_GENERATION: dict[str, Any] = BertFields(50358, d_model=1024, heads=16, hidden=4096, depth=24).body()
+
 FAMILIES = (
     _family("bert", "Bert"),
     _family(
@@ -79,5 +84,30 @@ FAMILIES = (
         replace(TENSORS, name="ernie", prefix="ernie."),
         fixed={**FIXED, "use_task_id": (False, "embeddings of tasks are not supported")},
         ignored=("task_type_vocab_size",),
+    ),
+    Family(
+        "splinter",
+        replace(TENSORS, name="splinter", prefix="splinter.", heads={}, optional=("splinter_qass.*",)),
+        BertFields().body(),
+        {"SplinterModel": BODY},
+        refused=dict.fromkeys(
+            ("SplinterForQuestionAnswering", "SplinterForPreTraining"),
+            "a head that answers questions from a token that stands for each answer",
+        ),
+        fixed=FIXED,
+        ignored=("question_token_id",),
+    ),
+    Family(
+        "bert-generation",
+        replace(TENSORS, name="bert-generation", heads={}, optional=("lm_head.*",)),
+        {
+            **_GENERATION,
+            "embedding": {
+                name: part for name, part in _GENERATION["embedding"].items() if name != "token_types"
+            },
+        },
+        {"BertGenerationEncoder": BODY},
+        refused={"BertGenerationDecoder": "BERT's layers as a decoder, which may attend to an encoder"},
+        fixed=FIXED,
     ),
 )

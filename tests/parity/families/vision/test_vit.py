@@ -1,4 +1,4 @@
-"""ViT against transformers."""
+"""ViT and the models with its layers against transformers."""
 
 from __future__ import annotations
 
@@ -47,6 +47,33 @@ class TestViT(RightPaddedTests):
             "ViTForImageClassification",
         ),
     )
+
+    @staticmethod
+    def draw(data):
+        return draw_patches(data, qkv_bias=FLAG)
+
+
+class TestMSN(RightPaddedTests):
+    model_class = hf.ViTMSNForImageClassification
+    defaults = {"num_labels": 5}
+    configs = {
+        name: {field: value for field, value in values.items() if field != "pooler_act"}
+        for name, values in TestViT.configs.items()
+    }
+    heads = ("Model",)
+    refusals = (("hidden_act", "gellu", "is not supported", "gelu"),)
+
+    @staticmethod
+    def draw(data):
+        return draw_patches(data, qkv_bias=FLAG)
+
+
+class TestIJepa(RightPaddedTests):
+    model_class = hf.IJepaForImageClassification
+    defaults = {"num_labels": 5}
+    configs = TestViT.configs
+    heads = ("Model",)
+    refusals = (("pooler_output_size", 9, "must be 21", "keeps the width"),)
 
     @staticmethod
     def draw(data):
