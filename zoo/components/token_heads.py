@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 import specs.kinds.token_heads as spec
 from zoo.components.linear import Linear
-from zoo.components.pooling import TokenSequence
+from zoo.components.pooling import TokenSequence, pool
 from zoo.components.transforming_head import TransformingHead
 from zoo.context import StackContext
 from zoo.registry import builds
@@ -62,7 +62,7 @@ class QuestionAnswering(TransformingHead):
         answer = {"start_logits": scores[..., 0], "end_logits": scores[..., 1]}
         if self.relevance is None:
             return answer
-        return {**answer, "relevance_logits": self.relevance(x[:, 0])[..., 0]}
+        return {**answer, "relevance_logits": self.relevance(pool(x, tokens, pooling="first"))[..., 0]}
 
 
 @builds(spec.ReplacedTokenDetection)
