@@ -33,6 +33,15 @@ class PatchGrid(NamedTuple):
     size: int
 
 
+class TokenInput(NamedTuple):
+    """A further input of whole numbers beside the tokens: 0 to below ``below``, batch x tokens, or a box for each token, batch x
+    tokens x 4."""
+
+    name: str
+    below: int
+    is_box: bool = False
+
+
 @interface("embedding")
 class EmbeddingKind(Component):
     """Interface of all kinds of embedding.
@@ -97,6 +106,11 @@ class EmbeddingKind(Component):
     def segment_count(self) -> int:
         """The number of segments of tokens that have an embedding each; 0 for none."""
         return 0
+
+    @property
+    def token_inputs(self) -> tuple[TokenInput, ...]:
+        """The inputs beside tokens and their types; callers that leave one out mean zeros."""
+        return ()
 
     @property
     def sees_order(self) -> bool:
@@ -198,6 +212,12 @@ class Tokens(EmbeddingKind):
     kind: Annotated[Literal["tokens"], Field(exclude=True)] = "tokens"
     token_types: Annotated[int, Field(ge=0, le=2**16)] = 0
     """Number of segment embeddings (BERT: 2). With 0, the model has no `token_type_ids` input."""
+    tasks: Annotated[int, Field(ge=0, le=2**16), OmitDefault()] = 0
+    """Number of task embeddings of an encoder (ERNIE: 3). With 0, the model has no `task_type_ids` input."""
+    boxes: Annotated[int, Field(ge=0, le=2**16), OmitDefault()] = 0
+    """Number of coordinates of a page (LayoutLM: 1024), in an encoder. Each token then has a box on the page, which the input `bbox`
+    gives, batch x tokens x 4: its left, top, right and bottom edge, whose vectors are added, with those of its height and width.
+    With 0, the model has no `bbox` input."""
     width: Annotated[Width | None, Role.WIDTH] = None
     """Width of the token table (ALBERT, ELECTRA); if it differs from `d_model`, a projection follows. Default:
     `d_model`."""
@@ -228,6 +248,12 @@ class Tokens(EmbeddingKind):
     def segment_count(self) -> int:
         return self.token_types
 
+    @property
+    def token_inputs(self) -> tuple[TokenInput, ...]:
+        tasks = [TokenInput("task_type_ids", self.tasks)] if self.tasks > 1 else []
+        boxes = [TokenInput("bbox", self.boxes, is_box=True)] if self.boxes else []
+        return *tasks, *boxes
+
     def steps(self, context: PartContext) -> Iterator[Step | PositionStep]:
         yield Step("Token embedding", "token", (SIZES,))
         yield from scale_steps(self.scale, context.width)
@@ -239,6 +265,10 @@ class Tokens(EmbeddingKind):
         yield from projection if first else ()
         if self.token_types:
             yield Step("Token types", "token_type", (SIZES,), joins="+")
+        if self.tasks:
+            yield Step("Task", "task_type", (SIZES,), joins="+")
+        if self.boxes:
+            yield Step("Boxes on the page", "boxes", (f"{self.boxes:,} coordinates",), joins="+")
         yield PositionStep()
         yield from norm_steps(self.norm)
         yield from () if first else projection

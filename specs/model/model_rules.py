@@ -91,6 +91,15 @@ def embedding_faults(model: Model) -> Iterable[Fault]:
         if isinstance(embedding, Tokens) and embedding.token_dropout is not None:
             faults = _token_dropout_faults(model, embedding.token_dropout)
             yield from (fault.under(*path, "token_dropout") for fault in faults)
+        if isinstance(embedding, Tokens) and model.architecture != "encoder":
+            for key, count in (("tasks", embedding.tasks), ("boxes", embedding.boxes)):
+                if count:
+                    yield Fault(
+                        (*path, key),
+                        "requires architecture: encoder, which has an input for it",
+                        count,
+                        "Remove it.",
+                    )
         yield from _length_faults(model, name, stack)
         if embedding.packed and (name, model.architecture) != (
             "image",

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 import specs.kinds.embedding as spec
 from specs.kinds.position import NoPosition
 from zoo import functional
+from zoo.components.boxes import Boxes
 from zoo.components.linear import EmbeddingTable, Linear
 from zoo.components.position import Position
 from zoo.context import StackContext
@@ -52,7 +53,7 @@ class Embedding(nn.Module):
 
 @builds(spec.Tokens)
 class Tokens(Embedding):
-    """projection(norm(token * scale + token type + position)), each part optional; token dropout is a further factor of token.
+    """projection(norm(token * scale + token type + task + box + position)), each part optional; token dropout is a further factor of token.
 
     The token table may be shared with another embedding: ``context.token``.
     """
@@ -65,6 +66,8 @@ class Tokens(Embedding):
         width, inner = spec.table_width(context.d_model), spec.position_width(context.d_model)
         self.token = context.token or EmbeddingTable(context.vocab_size, width)  # type: ignore[assignment]
         self.token_type = EmbeddingTable(spec.token_types, inner) if spec.token_types else None
+        self.task_type = EmbeddingTable(spec.tasks, inner) if spec.tasks else None
+        self.boxes = Boxes(spec.boxes, inner) if spec.boxes else None
         self.scale = context.d_model**0.5 if spec.scale == "sqrt_d_model" else spec.scale
         self.token_dropout = spec.token_dropout
         self.norm = (
@@ -93,8 +96,11 @@ class Tokens(Embedding):
         positions: Tensor,
         token_type_ids: Tensor | None = None,
         mask: Tensor | None = None,
+        *,
+        task_type_ids: Tensor | None = None,
+        bbox: Tensor | None = None,
     ) -> Tensor:
-        """input_ids, positions and token_type_ids (default: all 0): B T -> B T D."""
+        """input_ids, positions, and token_type_ids and task_type_ids (default: all 0): B T, bbox (default: all 0): B T 4 -> B T D."""
         x = wide(self.token(input_ids))  # B T W
         if self.scale is not None:
             x = x * self.scale
@@ -104,6 +110,10 @@ class Tokens(Embedding):
             x = self.projection(x)  # B T D
         if self.token_type is not None:
             x = x + (self.token_type.weight[0] if token_type_ids is None else self.token_type(token_type_ids))
+        if self.task_type is not None:
+            x = x + (self.task_type.weight[0] if task_type_ids is None else self.task_type(task_type_ids))
+        if self.boxes is not None:
+            x = x + self.boxes(bbox)
         x = self.dropout(self.norm(self.position.embed(x, positions)))
         return x if self.projects_first else self.projection(x)  # B T D
 

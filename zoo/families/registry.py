@@ -195,6 +195,7 @@ MODULES = {
     "roberta-prelayernorm": "encoders.roberta",
     "xlm-roberta-xl": "encoders.roberta",
     "ernie": "encoders.bert",
+    "layoutlm": "encoders.bert",
     "megatron-bert": "encoders.megatron_bert",
     "ibert": "encoders.roberta",
     "bert-generation": "encoders.bert",

@@ -311,3 +311,8 @@ def test_positions_have_the_width_of_the_embedding() -> None:
     assert load(
         "bert-base", ["position={kind: sinusoidal}", "embedding={width: 7, projection: {place: first}}"]
     )
+
+
+@pytest.mark.parametrize("key", ["tasks", "boxes"])
+def test_tasks_and_boxes_are_inputs_of_an_encoder(key: str) -> None:
+    assert f"embedding.{key}: requires architecture: encoder" in told("gpt2", f"embedding.{key}=3")
