@@ -71,9 +71,6 @@ INEXPRESSIBLE = {
     "canine": "characters, whose embeddings are hashed and which are shortened by convolutions",
     "perceiver": "trained vectors that attend to the input",
     "xlnet": "two streams of attention over permuted tokens (XLNet)",
-    **dict.fromkeys(
-        ("xlm", "flaubert"), "embeddings of languages, and sinusoidal positions that are trained"
-    ),
     "xmod": "layers for each language after each feed-forward",
     "roc_bert": "embeddings of the shapes and the sounds of characters",
     "tapas": "embeddings of rows, columns and ranks of a table",

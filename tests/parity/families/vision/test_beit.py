@@ -1,4 +1,4 @@
-"""BEiT against transformers."""
+"""BEiT and data2vec for images against transformers."""
 
 from __future__ import annotations
 
@@ -42,6 +42,15 @@ class TestBeit(RightPaddedTests):
         position = data.draw(st.sampled_from([{}, *({name: True} for name in names)]), "position")
         scale = st.sampled_from([0.0, 1e-5, 0.1])
         return draw_patches(data, layer_scale_init_value=scale, use_mean_pooling=FLAG, **position)
+
+
+class TestData2VecVision(TestBeit):
+    model_class = hf.Data2VecVisionForImageClassification
+    configs = {"per layer": TestBeit.configs["per layer"]}
+    heads = ("Model",)
+    of_others = ()
+    of_refusals = ""
+    refusals = (("image_size", [32, 24], "must be a whole number", "square"),)
 
 
 @pytest.mark.slow
