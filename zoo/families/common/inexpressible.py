@@ -103,8 +103,6 @@ INEXPRESSIBLE = {
     **dict.fromkeys(("csm", "moshi", "dia", "musicgen", "musicgen_melody", "bark", "higgs_audio_v2"), _CODES),
     **dict.fromkeys(("encodec", "dac", "mimi", "xcodec", "vits", "univnet", "speecht5_hifigan"), _CODES),
     # speech
-    "audio-spectrogram-transformer": "patches that overlap",
-    "data2vec-audio": "positions by several convolutions in a row",
     **dict.fromkeys(("sew", "sew-d"), "frames that are pooled before the layers and spread out after them"),
     "speech_to_text": "frames that gated convolutions shorten",
     "speecht5": "one stack for speech and text, with networks before and after it",
@@ -142,7 +140,6 @@ INEXPRESSIBLE = {
     ),
     **dict.fromkeys(("rt_detr", "rt_detr_v2", "d_fine"), _BOXES),
     "yolos": "trained queries among the patches, each of which gives a class and a box",
-    "vit_mae": "patches of which most are left out at random",
     "imagegpt": "scores of one class fewer than the embedding has",
     "vitpose": "heat maps as the output",
     **dict.fromkeys(("videomae", "timesformer", "vivit", "vjepa2"), _FRAMES),

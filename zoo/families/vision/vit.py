@@ -1,4 +1,5 @@
-"""ViT (Dosovitskiy et al., 2020), and the models with its layers: MSN (Assran et al., 2022) and I-JEPA (Assran et al., 2023)."""
+"""ViT (Dosovitskiy et al., 2020), and the models with its layers: MSN (Assran et al., 2022), I-JEPA (Assran et al., 2023),
+and the encoder of masked autoencoders (MAE: He et al., 2021), which reads all patches here."""
 
 from __future__ import annotations
 
@@ -110,5 +111,16 @@ FAMILIES = (
         },
         fixed=FIXED,
         ignored=("pooler_act",),
+    ),
+    Family(
+        "vit_mae",
+        replace(_TENSORS, name="vit_mae", optional=("decoder.*",)),
+        {**BODY, "*": f.Stated(mask_ratio=0.0)},
+        {"ViTMAEModel": NO_HEAD},
+        refused={"ViTMAEForPreTraining": "whose decoder paints the patches that are left out at random"},
+        ignored=(
+            *("mask_ratio", "norm_pix_loss", "decoder_num_attention_heads", "decoder_hidden_size"),
+            *("decoder_num_hidden_layers", "decoder_intermediate_size"),
+        ),
     ),
 )
