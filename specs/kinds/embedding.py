@@ -11,6 +11,7 @@ from specs.base.base import (
     Fault,
     OmitDefault,
     PositiveFloat,
+    RuleContext,
     Slot,
     Spec,
     Width,
@@ -221,6 +222,9 @@ class Tokens(EmbeddingKind):
     width: Annotated[Width | None, Role.WIDTH] = None
     """Width of the token table (ALBERT, ELECTRA); if it differs from `d_model`, a projection follows. Default:
     `d_model`."""
+    trigrams: Annotated[bool, OmitDefault()] = False
+    """Whether the projection, which must come first, reads the vectors of the token after, of the token and of the one before side by
+    side, with zeros where there is none (MobileBERT). Only in an encoder."""
     projection: Projection | None = None
     """Projection from `width` to `d_model`. Default: one with a bias if the two differ, otherwise none."""
     scale: PositiveFloat | Literal["sqrt_d_model"] | None = None
@@ -260,7 +264,8 @@ class Tokens(EmbeddingKind):
         if self.token_dropout is not None:
             yield Step(f"{TIMES} {1 - self.token_dropout.rate:g} / unmasked share", role="other")
         projects = self.projection is not None or self.table_width(context.width) != context.width
-        projection = [Step("Projection", "projection", (WIDTHS,))] if projects else []
+        beside = ["of 3 tokens"] if self.trigrams else []
+        projection = [Step("Projection", "projection", (WIDTHS, *beside))] if projects else []
         first = self.projection is not None and self.projection.place == "first"
         yield from projection if first else ()
         if self.token_types:
@@ -272,6 +277,20 @@ class Tokens(EmbeddingKind):
         yield PositionStep()
         yield from norm_steps(self.norm)
         yield from () if first else projection
+
+    @property
+    def sees_order(self) -> bool:
+        return self.trigrams
+
+    def faults(self, context: RuleContext) -> Iterator[Fault]:
+        first = self.projection is not None and self.projection.place == "first"
+        if self.trigrams and not first:
+            yield Fault(
+                ("trigrams",),
+                "requires a projection before positions, which reads the vectors",
+                True,
+                "Add projection: {place: first}, or remove it.",
+            )
 
     def why_insensitive(self, width: int) -> str:
         return "" if self.norm is None else self.norm.why_insensitive(self.position_width(width))

@@ -103,12 +103,24 @@ class MaskedScores(VocabularyHead):
     dense_bias: Annotated[bool, OmitDefault()] = True
     """Whether the dense layer adds a bias (ModernBERT: false)."""
     dense_width: Annotated[Width | None, OmitDefault()] = None
-    """Width of the dense layer, for scores with a matrix of their own (RemBERT: 1664). Default: that of the token table."""
+    """Width of the dense layer (RemBERT: 1664, MobileBERT: 512). Scores with the token table as their matrix have one of their own
+    for what is wider than the table. Default: the width of the token table."""
     norm: Norm | None = None
     """Norm between the dense layer and the scores, which requires one. Default: none."""
     bias: bool = True
     """Whether the scores add a trained bias."""
     narrowed_by: ClassVar[str] = "activation: gelu"
+
+    def embedding_faults(self, embedding: EmbeddingKind, width: int) -> Iterable[Fault]:
+        yield from super().embedding_faults(embedding, width)
+        table = embedding.table_width(width)
+        if self.tie_embeddings and self.dense_width is not None and self.dense_width <= table:
+            yield Fault(
+                ("dense_width",),
+                f"must exceed the width of the token table, which is {table}, where scores use it",
+                self.dense_width,
+                "Set tie_embeddings: false, or remove dense_width.",
+            )
 
     @property
     def scores_embeddings(self) -> bool:
@@ -124,13 +136,6 @@ class MaskedScores(VocabularyHead):
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         yield from dense_layer_faults(self)
         yield from dense_width_faults(self.activation, self.dense_width)
-        if self.tie_embeddings and self.dense_width is not None:
-            yield Fault(
-                ("dense_width",),
-                "requires scores with a matrix of their own, as the table of tokens has its width",
-                self.dense_width,
-                "Set tie_embeddings: false, or remove dense_width.",
-            )
         if self.activation is None and self.norm is not None:
             yield Fault(
                 ("norm",),

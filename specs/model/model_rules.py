@@ -92,11 +92,11 @@ def embedding_faults(model: Model) -> Iterable[Fault]:
             faults = _token_dropout_faults(model, embedding.token_dropout)
             yield from (fault.under(*path, "token_dropout") for fault in faults)
         if isinstance(embedding, Tokens) and model.architecture != "encoder":
-            for key, count in (("tasks", embedding.tasks), ("boxes", embedding.boxes)):
-                if count:
+            for key in ("tasks", "boxes", "trigrams"):
+                if count := getattr(embedding, key):
                     yield Fault(
                         (*path, key),
-                        "requires architecture: encoder, which has an input for it",
+                        "requires architecture: encoder",
                         count,
                         "Remove it.",
                     )

@@ -79,7 +79,8 @@ class Tokens(Embedding):
         self.projection: nn.Module = nn.Identity()
         if spec.projection is not None or width != context.d_model:
             bias = spec.projection is None or spec.projection.bias
-            self.projection = Linear(width, context.d_model, bias=bias)
+            self.projection = Linear(3 * width if spec.trigrams else width, context.d_model, bias=bias)
+        self.trigrams = spec.trigrams
         self.projects_first = spec.projection is not None and spec.projection.place == "first"
 
     def sharding(self) -> Sharding:
@@ -106,6 +107,8 @@ class Tokens(Embedding):
             x = x * self.scale
         if self.token_dropout is not None:
             x = x * self._unmasked(input_ids, mask)[..., None]
+        if self.trigrams:
+            x = beside_neighbours(x, positions, mask)  # B T 3W
         if self.projects_first:
             x = self.projection(x)  # B T D
         if self.token_type is not None:
@@ -128,6 +131,20 @@ class Tokens(Embedding):
         real = real.to(torch.float32)
         count = (others * real).sum(-1, keepdim=True).clamp(min=1.0)  # B 1
         return others * ((1 - self.token_dropout.rate) * real.sum(-1, keepdim=True) / count)
+
+
+def beside_neighbours(x: Tensor, positions: Tensor, mask: Tensor | None) -> Tensor:
+    """The vectors of the token after, of the token, and of the one before side by side, with zeros where there is none: B T W,
+    positions and mask B T -> B T 3W.  Padding is no neighbour, wherever it is."""
+    distances = positions[:, None] - positions[:, :, None]  # B T T, of each token to the others
+    parts = []
+    for distance in (1, -1):
+        is_there = (distances == distance).to(x.dtype)
+        if mask is not None:
+            is_there = is_there * mask[:, None].to(x.dtype)
+        parts.append(is_there @ x)
+    after, before = parts
+    return torch.cat((after, x, before), -1)
 
 
 class DenseEmbedding(Embedding):

@@ -204,6 +204,7 @@ MODULES = {
     "ibert": "encoders.roberta",
     "bert-generation": "encoders.bert",
     "splinter": "encoders.bert",
+    "mobilebert": "encoders.mobilebert",
     "roformer": "encoders.roformer",
     "rembert": "encoders.rembert",
     "dpr": "encoders.dpr",

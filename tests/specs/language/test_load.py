@@ -471,8 +471,8 @@ HEADS = "1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384"
         (["head.tie_embeddings=true", "embedding.width=128"], "head.tie_embeddings: needs an embedding as wide as "
          "d_model, which is 768; embedding.width is 128\n  value: True\n"
          "  Set projection: true, tie_embeddings: false, or embedding.width: 768."),
-        (["head={kind: masked_language_modeling, dense_width: 5, norm: {kind: layer_norm}}"], "head.dense_width: requires scores "
-         "with a matrix of their own, as the table of tokens has its width\n  value: 5\n  Set tie_embeddings: false, or remove "
+        (["head={kind: masked_language_modeling, dense_width: 5, norm: {kind: layer_norm}}"], "head.dense_width: must exceed "
+         "the width of the token table, which is 768, where scores use it\n  value: 5\n  Set tie_embeddings: false, or remove "
          "dense_width."),
         (["head={kind: question_answering, relevance: true}"], "head.relevance: must be false in a decoder, whose first token "
          "sees no other\n  value: True\n  Remove it."),

@@ -60,7 +60,6 @@ INEXPRESSIBLE = {
     "jetmoe": "attention whose heads are chosen by a router",
     "reformer": "attention among tokens of equal hashes, and reversible layers",
     # encoders of text
-    "mobilebert": "layers whose branches are narrower than what they read (bottlenecks), with several feed-forwards in a row",
     "squeezebert": "projections that are convolutions in groups",
     "convbert": "convolutions beside attention, whose kernels are computed from the tokens",
     "funnel": "tokens that are pooled between layers",
