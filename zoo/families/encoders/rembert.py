@@ -45,6 +45,10 @@ FAMILIES = (
             **classifiers("RemBert", "tanh", _DROPOUT),
         },
         fixed={**FIXED, "tie_word_embeddings": (False, "scores have a table of their own")},
-        ignored=("classifier_dropout_prob", "output_embedding_size", *IGNORED),  # only some heads read them
+        ignored=(
+            *("classifier_dropout_prob", "output_embedding_size"),  # only some heads read them
+            *("embedding_size", "embedding_dropout_prob"),  # of the first release, which states them twice
+            *IGNORED,
+        ),
     ),
 )
