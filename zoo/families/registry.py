@@ -152,6 +152,7 @@ MODULES = {
     "biogpt": "decoders.biogpt",
     "zamba": "hybrids.zamba",
     "zamba2": "hybrids.zamba2",
+    "openai_privacy_filter": "encoders.openai_privacy_filter",
     "eurobert": "encoders.eurobert",
     "nomic_bert": "encoders.nomic_bert",
     "neobert": "encoders.neobert",
