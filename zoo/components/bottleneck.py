@@ -6,6 +6,7 @@ Shapes: batch B, tokens T, width D, and W of the narrower stream.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -67,7 +68,7 @@ class Bottleneck(Block):
     def __init__(self, spec: spec.Bottleneck, context: BuildContext) -> None:
         inner, width = replace(context, d_model=spec.width), context.d_model
         super().__init__(spec, inner)
-        attention = self.attention
+        attention: Any = self.attention
         attention.query, attention.key = (
             _Part(0, part, spec.width) for part in (attention.query, attention.key)
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 import transformers as hf
@@ -27,7 +27,7 @@ class TestXLM(EncoderTests):
     }  # fmt: skip
     heads = ("Model", "ForSequenceClassification", "ForTokenClassification")
     others: ClassVar = ((hf.XLMForQuestionAnsweringSimple, {"num_labels": 2}),)
-    refusals = (
+    refusals: ClassVar[Any] = (
         ({"n_langs": 2}, "embeddings of languages are not supported"),
         ("causal", True, "the model is an encoder"),
         ("summary_type", "last", "the first token"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 import pytest
 import transformers as hf
 from hypothesis import strategies as st
@@ -26,7 +28,7 @@ class TestBeit(RightPaddedTests):
     heads = ("Model",)
     of_others = tuple(configs)
     of_refusals = "none"
-    refusals = (
+    refusals: ClassVar[Any] = (
         ("image_size", [32, 24], "must be a whole number", "square"),
         ({"use_relative_position_bias": True, "use_shared_relative_position_bias": True}, "use_shared_relative_position_bias: must not", "one of"),
         ({"use_relative_position_bias": True, "use_absolute_position_embeddings": True}, "use_relative_position_bias: must not", "one of"),
