@@ -213,12 +213,12 @@ class Tokens(EmbeddingKind):
     kind: Annotated[Literal["tokens"], Field(exclude=True)] = "tokens"
     token_types: Annotated[int, Field(ge=0, le=2**16)] = 0
     """Number of segment embeddings (BERT: 2). With 0, the model has no `token_type_ids` input."""
-    tasks: Annotated[int, Field(ge=0, le=2**16), OmitDefault()] = 0
-    """Number of task embeddings of an encoder (ERNIE: 3). With 0, the model has no `task_type_ids` input."""
-    boxes: Annotated[int, Field(ge=0, le=2**16), OmitDefault()] = 0
+    tasks: Annotated[int | None, Field(gt=0, le=2**16), OmitDefault()] = None
+    """Number of task embeddings of an encoder (ERNIE: 3). With two or more, the model has a `task_type_ids` input. Default: none."""
+    boxes: Annotated[int | None, Field(gt=0, le=2**16), OmitDefault()] = None
     """Number of coordinates of a page (LayoutLM: 1024), in an encoder. Each token then has a box on the page, which the input `bbox`
     gives, batch x tokens x 4: its left, top, right and bottom edge, whose vectors are added, with those of its height and width.
-    With 0, the model has no `bbox` input."""
+    Default: no boxes."""
     width: Annotated[Width | None, Role.WIDTH] = None
     """Width of the token table (ALBERT, ELECTRA); if it differs from `d_model`, a projection follows. Default:
     `d_model`."""
@@ -254,7 +254,7 @@ class Tokens(EmbeddingKind):
 
     @property
     def token_inputs(self) -> tuple[TokenInput, ...]:
-        tasks = [TokenInput("task_type_ids", self.tasks)] if self.tasks > 1 else []
+        tasks = [TokenInput("task_type_ids", self.tasks or 0)] if (self.tasks or 0) > 1 else []
         boxes = [TokenInput("bbox", self.boxes, is_box=True)] if self.boxes else []
         return *tasks, *boxes
 

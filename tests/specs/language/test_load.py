@@ -377,7 +377,7 @@ HEADS = "1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384"
         (["position.kind=ropee"], "position.kind: must be a registered position kind\n  value: 'ropee'\n"
          "  Did you mean 'rope'?"),
         (["decoder.block.norm.kind=mlp"], "decoder.block.norm.kind: must be a registered norm kind\n  value: 'mlp'\n"
-         "  mlp is a kind of feed_forward and connector. Choose from: layer_norm, rms_norm, batch_norm, none."),
+         "  mlp is a kind of feed_forward and connector. Choose from: layer_norm, rms_norm, batch_norm, affine, none."),
         (["position=rope"], "position: must be a mapping with a `kind` of position\n  value: 'rope'\n"
          "  Write a mapping, such as {kind: rope}."),
         (["position=7"], "position: must be a mapping with a `kind` of position\n  value: 7\n"

@@ -55,11 +55,11 @@ class _Tasks(Field):
 
     _switch, _count = Bool("use_task_id", default=False), Int("task_type_vocab_size", default=3)
 
-    def read(self, config: Config) -> int:
+    def read(self, config: Config) -> int | None:
         count: int = self._count.read(config)
-        return count if self._switch.read(config) else 0
+        return count if self._switch.read(config) else None
 
-    def write(self, value: int, context: FieldContext) -> Data:
+    def write(self, value: int | None, context: FieldContext) -> Data:
         return {**self._switch.write(bool(value), context), **self._count.write(value or 3, context)}
 
 
