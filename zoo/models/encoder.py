@@ -47,8 +47,8 @@ class Encoder(BuiltModel):
         task_type_ids and bbox (B T 4; default: 0), for tokens only: all as long as the inputs.
         """
         mask, positions = self.embedding.mask_and_positions(inputs, attention_mask)  # B T
-        given = {"task_type_ids": task_type_ids, "bbox": bbox}
-        beside = {name: given[name] for name, _, _ in self.token_inputs}
+        others = {"task_type_ids": task_type_ids, "bbox": bbox}
+        beside = {name: others[name] for name, _, _ in self.token_inputs}
         x = self.embedding(inputs, positions, token_type_ids, attention_mask, **beside)  # B T D
         x, _ = self.encoder(x, TokenPositions.all(positions, mask))
         return Outputs(self.head(x, TokenSequence(inputs if self.takes_tokens else None, mask)))

@@ -294,7 +294,7 @@ def test_rare_fields_are_omitted_at_their_defaults(kind: str) -> None:
             "bert-base",
             ["embedding={kind: pixels}"],
             "embedding.kind: must be a registered embedding kind\n  value: 'pixels'\n"
-            "  Choose from: tokens, next_token, patches, spectrogram, frames, subsampled_spectrogram, packed_patches, waveform, filtered_waveform.",
+            "  Choose from: tokens, next_token, patches, spectrogram, spectrogram_patches, frames, subsampled_spectrogram, packed_patches, waveform, filtered_waveform.",
         ),
     ],
 )

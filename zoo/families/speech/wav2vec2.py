@@ -87,7 +87,7 @@ _CONVOLUTION_NORM = f.Choice("feat_extract_norm", {"group": "group", "layer": "l
 
 @dataclass(frozen=True)
 class _Layout:
-    """What differs between data2vec and the others: positions, where norms are, and the norm of vectors with their positions."""
+    """The parts in which data2vec differs from the others: positions, places of norms, and the norm of vectors with their positions."""
 
     position: Mapping[str, Template] = field(
         default_factory=lambda: {
