@@ -101,10 +101,11 @@ class FilterBank:
         for directory in directories:
             settings = audio_settings(directory)
             sizes = [settings.get(name) for name in ("sampling_rate", "num_mel_bins", "max_length")]
-            scales = [settings.get(name) for name in ("mean", "std")]
-            stated = all(type(size) is int and size > 0 for size in sizes)
-            if stated and all(isinstance(scale, int | float) and scale for scale in scales):
-                return cls(*sizes, *scales, bool(settings.get("do_normalize", True)))  # type: ignore[arg-type]
+            rate, bins, frames = (size if type(size) is int and size > 0 else 0 for size in sizes)
+            mean, std = settings.get("mean"), settings.get("std")
+            scaled = isinstance(mean, int | float) and isinstance(std, int | float) and bool(std)
+            if rate and bins and frames and scaled:
+                return cls(rate, bins, frames, mean, std, bool(settings.get("do_normalize", True)))  # type: ignore[arg-type]
         return None
 
     @classmethod
