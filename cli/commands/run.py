@@ -202,6 +202,7 @@ def run(directory: ExportDirectory, options: RunOptions) -> None:
         text_codec.use(exported.sentences)
     inputs = GivenOptions(options.text or [], options.ids or [], options.image or [], options.audio or [])
     options.check(exported.spec)
+    _tell_boxes(exported.spec)
     if exported.spec.architecture == "dual-encoder":
         print_matches(
             exported, *read_pair(inputs, exported, text_codec), as_json=options.as_json, quiet=options.quiet
@@ -242,6 +243,15 @@ def _generate(shown: RunContext, options: RunOptions) -> None:
     else:
         draft = open_export(options.draft, options.provider)
         print_drafted(shown, draft, options.draft_tokens or DRAFT_TOKENS, sampling, most, stop)
+
+
+def _tell_boxes(spec: Model) -> None:
+    """Print that tokens have no boxes, on stderr, for a model that reads them."""
+    from cli.terminal.render import say
+
+    if any(each.is_box for each in spec.embedding_of(spec.first_stack).token_inputs):
+        rest = "a text has no page. Run the graph itself with bbox for the boxes of a document."
+        say(f"Every token has the box 0, 0, 0, 0: {rest}", "yellow", err=True)
 
 
 def _tell_cut(text: TextTokenizer | None, count: int) -> None:

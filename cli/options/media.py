@@ -86,8 +86,8 @@ def read_audio_files(files: Sequence[Path], spec: Model, directory: Path) -> Sou
 
     Raises :class:`specs.base.errors.UserError` for unsuitable files.
     """
-    from exporters.preprocessing.audio import LogMel, audio_files, read_audio
-    from exporters.preprocessing.recordings import form_kind, read_whole
+    from exporters.preprocessing.audio import audio_files, read_audio
+    from exporters.preprocessing.recordings import form_kind, read_whole, spectrogram_kind
 
     paths = [path for file in files for path in audio_files(file)]
     if spec.embedding_of(spec.first_stack).any_length:
@@ -97,11 +97,12 @@ def read_audio_files(files: Sequence[Path], spec: Model, directory: Path) -> Sou
         if settings is None:
             _tell(whole.described)
         return Sounds(inputs, paths, whole.column / whole.rate)
-    stored = LogMel.beside(directory)
-    form = stored or LogMel.default(spec)
+    kind = spectrogram_kind(spec)
+    stored = kind.beside(directory)
+    form = stored or kind.default(spec)
     recordings = [(path, read_audio(path, form, spec)[0]) for path in paths]
     if stored is None:
-        _tell("spectrograms are those of Whisper, at 16 kHz")
+        _tell(form.described)
     parts = [(path, part[None]) for path, features in recordings for part in features]
     return Sounds([part for _, part in parts], [path for path, _ in parts], form.hop / form.rate)
 

@@ -163,6 +163,8 @@ _GIVEN = {
     "input_ids": "ids",
     "attention_mask": "np.ones_like(ids)",
     "token_type_ids": "np.zeros_like(ids)",
+    "task_type_ids": "np.zeros_like(ids)",
+    "bbox": "np.zeros((*ids.shape, 4), np.int64)",
     "pixel_values": "pixel_values",
     "input_features": "input_features",
     "input_values": "input_values",

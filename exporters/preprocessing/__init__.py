@@ -8,7 +8,7 @@ from pathlib import Path
 from exporters.preprocessing.audio import LogMel
 from exporters.preprocessing.frames import LogMelFrames
 from exporters.preprocessing.images import Pixels
-from exporters.preprocessing.kaldi import KaldiFrames
+from exporters.preprocessing.kaldi import FilterBank, KaldiFrames
 from exporters.preprocessing.packed import Packing
 from exporters.preprocessing.waveforms import Waveforms
 
@@ -25,12 +25,13 @@ class Preprocessing:
     samples: Waveforms | None = None
     frames: LogMelFrames | None = None
     kaldi: KaldiFrames | None = None
+    filter_bank: FilterBank | None = None
     packing: Packing = field(default_factory=Packing)
 
     @classmethod
     def beside(cls, *directories: Path) -> Preprocessing:
         """The settings of each kind in the first directory that has them."""
-        kinds = (LogMel, Pixels, Waveforms, LogMelFrames, KaldiFrames, Packing)
+        kinds = (LogMel, Pixels, Waveforms, LogMelFrames, KaldiFrames, FilterBank, Packing)
         return cls(*(kind.beside(*directories) for kind in kinds))  # type: ignore[arg-type]
 
 

@@ -10,7 +10,7 @@ import io
 import wave
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -69,9 +69,29 @@ class LogMel:
         logs = np.log10(np.maximum(mel_filters(self.rate, self.window, self.bins) @ power.T, 1e-10))
         return ((np.maximum(logs, logs.max() - 8) + 4) / 4).astype(np.float32)
 
+    @property
+    def described(self) -> str:
+        """The description of these settings in messages."""
+        return "spectrograms are those of Whisper, at 16 kHz"
 
-def read_audio(path: Path, form: LogMel | None, spec: Model) -> tuple[Samples, str]:
-    """Read a .wav file, or all .wav files of a directory in order of name: spectrograms cut into inputs, B M T, and the SHA-256 of
+
+class SpectrogramForm(Protocol):
+    """Settings for spectrograms of one size: ``length`` and ``hop`` in samples."""
+
+    @property
+    def rate(self) -> int: ...
+
+    @property
+    def length(self) -> int: ...
+
+    @property
+    def hop(self) -> int: ...
+
+    def features(self, samples: Samples) -> Samples: ...
+
+
+def read_audio(path: Path, form: SpectrogramForm | None, spec: Model) -> tuple[Samples, str]:
+    """Read a .wav file, or all .wav files of a directory in order of name: spectrograms cut into inputs, B M T or B T M, and the SHA-256 of
     the contents.
 
     Raises :class:`specs.base.errors.UserError` for unsuitable audio files, if ``form`` is missing, and if it gives other sizes

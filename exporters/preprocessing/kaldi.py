@@ -1,4 +1,5 @@
-"""Audio files as Kaldi's log-mel spectrograms, for wav2vec2-BERT (SeamlessM4TFeatureExtractor of transformers).
+"""Audio files as Kaldi's log-mel spectrograms, for wav2vec2-BERT and AST (SeamlessM4TFeatureExtractor and ASTFeatureExtractor of
+transformers).
 
 Shapes: samples N, mel bins M, windows W, frames T, frequencies F.
 """
@@ -7,13 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from exporters.preprocessing.audio import Samples
-from exporters.preprocessing.fitting import audio_settings
+from exporters.preprocessing.fitting import audio_settings, input_shape
 from specs.kinds.frames import FramesKind
 from specs.model.model import Model
 
@@ -74,15 +75,73 @@ class KaldiFrames:
     def values(self, samples: Samples) -> Samples:
         """The log-mel spectrogram, normalized to mean 0 and variance 1 per bin: N -> T (stride M)."""
         signal = samples.astype(np.float64) * 2**15
-        windows = np.lib.stride_tricks.sliding_window_view(signal, WINDOW)[::HOP]  # W WINDOW
-        windows = windows - windows.mean(1, keepdims=True)
-        before = np.concatenate((windows[:, :1], windows[:, :-1]), 1)
-        shaped = (windows - PREEMPHASIS * before) * np.hanning(WINDOW) ** 0.85
-        power = np.abs(np.fft.rfft(shaped, SIZE)) ** 2  # W F
-        logs = np.log(np.maximum(power @ _filters(self.rate, self.bins).T, FLOOR))  # W M
+        logs = _log_mels(signal, np.hanning(WINDOW) ** 0.85, self.rate, self.bins)
         normed = (logs - logs.mean(0)) / np.sqrt(logs.var(0, ddof=1) + 1e-7)
         frames = len(normed) // self.stride
         return normed[: frames * self.stride].reshape(frames, -1).astype(np.float32)
+
+
+@dataclass(frozen=True)
+class FilterBank:
+    """The spectrogram settings of a checkpoint of AST: the rate in Hz, the bins, the frames of an input, and the mean and half the
+    divisor of normalized values, if they are normalized."""
+
+    rate: int
+    bins: int
+    frames: int
+    mean: float = -4.2677393
+    std: float = 4.5689974
+    normalizes: bool = True
+
+    hop: ClassVar[int] = HOP
+
+    @classmethod
+    def beside(cls, *directories: Path) -> FilterBank | None:
+        """The settings in the first directory whose preprocessor_config.json has them; None without any."""
+        for directory in directories:
+            settings = audio_settings(directory)
+            sizes = [settings.get(name) for name in ("sampling_rate", "num_mel_bins", "max_length")]
+            rate, bins, frames = (size if type(size) is int and size > 0 else 0 for size in sizes)
+            mean, std = settings.get("mean"), settings.get("std")
+            scaled = isinstance(mean, int | float) and isinstance(std, int | float) and bool(std)
+            if rate and bins and frames and scaled:
+                return cls(rate, bins, frames, mean, std, bool(settings.get("do_normalize", True)))  # type: ignore[arg-type]
+        return None
+
+    @classmethod
+    def default(cls, spec: Model) -> FilterBank:
+        """The settings of the AST of AudioSet, with the frames and bins of a model."""
+        frames, bins = input_shape(spec)
+        return cls(16000, bins, frames)
+
+    @property
+    def length(self) -> int:
+        """The length of an input, in samples."""
+        return WINDOW + (self.frames - 1) * HOP
+
+    @property
+    def described(self) -> str:
+        """The description of these settings in messages."""
+        return f"spectrograms are those of AST, at {self.rate // 1000} kHz"
+
+    def features(self, samples: Samples) -> Samples:
+        """The log-mel spectrogram: N -> T M.  Samples are cut to the length of an input, and frames padded with zeros before they
+        are normalized."""
+        padded = np.pad(samples, (0, max(0, WINDOW - len(samples)))).astype(np.float64)
+        logs = _log_mels(padded, np.hanning(WINDOW), self.rate, self.bins)[: self.frames]
+        logs = np.pad(logs, ((0, self.frames - len(logs)), (0, 0)))
+        return ((logs - self.mean) / (2 * self.std) if self.normalizes else logs).astype(np.float32)
+
+
+def _log_mels(
+    signal: npt.NDArray[np.float64], shape: npt.NDArray[np.float64], rate: int, bins: int
+) -> npt.NDArray[np.float64]:
+    """The log-mel spectrogram of a signal, with a shape of its windows: N and WINDOW -> W M."""
+    windows = np.lib.stride_tricks.sliding_window_view(signal, WINDOW)[::HOP]  # W WINDOW
+    windows = windows - windows.mean(1, keepdims=True)
+    before = np.concatenate((windows[:, :1], windows[:, :-1]), 1)
+    power = np.abs(np.fft.rfft((windows - PREEMPHASIS * before) * shape, SIZE)) ** 2  # W F
+    return np.asarray(np.log(np.maximum(power @ _filters(rate, bins).T, FLOOR)))
 
 
 def _filters(rate: int, bins: int) -> npt.NDArray[np.float64]:

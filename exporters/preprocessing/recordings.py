@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from exporters.preprocessing.audio import Samples, read_recordings
+from exporters.preprocessing.audio import LogMel, Samples, read_recordings
 from exporters.preprocessing.frames import LogMelFrames
-from exporters.preprocessing.kaldi import KaldiFrames
+from exporters.preprocessing.kaldi import FilterBank, KaldiFrames
 from exporters.preprocessing.waveforms import Waveforms
 from specs.base.errors import UserError
 from specs.kinds.frames import Frames, SubsampledSpectrogram
+from specs.kinds.spectrogram_patches import SpectrogramPatches
 from specs.model.model import Model
 
 RecordingForm = Waveforms | LogMelFrames | KaldiFrames
@@ -24,6 +25,12 @@ def form_kind(spec: Model) -> type[Waveforms] | type[LogMelFrames] | type[KaldiF
         case Frames():
             return KaldiFrames
     return Waveforms
+
+
+def spectrogram_kind(spec: Model) -> type[LogMel] | type[FilterBank]:
+    """The kind of settings for a model's spectrograms of one size."""
+    patches = isinstance(spec.embedding_of(spec.first_stack), SpectrogramPatches)
+    return FilterBank if patches else LogMel
 
 
 def read_whole(path: Path, form: RecordingForm | None, spec: Model) -> tuple[list[Samples], str]:

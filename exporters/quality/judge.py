@@ -19,6 +19,7 @@ from exporters.verification.cases import Batch, Case
 from specs.base.errors import UserError, option_name
 from specs.model.model import Model
 from zoo.core.graph_names import GRID
+from zoo.core.token_inputs import token_inputs
 from zoo.generation.prompts import check_reads_alone
 
 NEW_TOKENS = 32
@@ -128,13 +129,16 @@ def _longest(spec: Model) -> int:
 
 def input_batch(spec: Model, example: Example) -> Batch:
     """An example as the input of a model's first stack."""
-    name = spec.embedding_of(spec.first_stack).input_name
+    embedding = spec.embedding_of(spec.first_stack)
+    name = embedding.input_name
     inputs, mask = example[name], example.get("attention_mask")
     if mask is not None and inputs.is_floating_point():
-        counts = [spec.embedding_of(spec.first_stack).vector_count(int(count)) for count in mask.sum(1)]
+        counts = [embedding.vector_count(int(count)) for count in mask.sum(1)]
         frames = torch.arange(max(counts)) < torch.tensor(counts)[:, None]
         return Batch(name, inputs, mask, frames=frames.to(torch.int64))
-    return Batch(name, inputs, mask, None if mask is None else torch.zeros_like(inputs))
+    types = None if mask is None else torch.zeros_like(inputs)
+    beside = {} if types is None else token_inputs(embedding, types)
+    return Batch(name, inputs, mask, types, beside=beside)
 
 
 def cases_of(spec: Model, examples: Sequence[Example]) -> Iterator[Case]:

@@ -10,7 +10,8 @@ import torch
 from exporters.preprocessing import Preprocessing
 from exporters.preprocessing.audio import is_audio, read_audio
 from exporters.preprocessing.images import image_files, is_image, read_images
-from exporters.preprocessing.recordings import form_kind, read_whole
+from exporters.preprocessing.kaldi import FilterBank
+from exporters.preprocessing.recordings import form_kind, read_whole, spectrogram_kind
 from exporters.quality.examples import MASK
 from exporters.quality.pairs import HOW, read_pairs
 from exporters.quality.parts import NoInputsError, Representative, batched, most_of, parted
@@ -44,7 +45,7 @@ def without_tokens(
     name = embedding.input_name
     reads = {
         "input_features": (is_audio, _of_recordings if embedding.any_length else _of_audio),
-        "input_values": (is_audio, _of_recordings),
+        "input_values": (is_audio, _of_recordings if embedding.any_length else _of_audio),
         "pixel_values": (is_image, _of_images),
     }
     if name in reads and path is not None:
@@ -64,8 +65,11 @@ def without_tokens(
 
 def _of_audio(spec: Model, path: Path, preprocessing: Preprocessing, share: int) -> Representative:
     """Read audio files as spectrograms."""
-    features, sha256 = read_audio(path, preprocessing.log_mel, spec)
-    rows = [{"input_features": torch.from_numpy(spectrogram)[None]} for spectrogram in features]
+    patches = spectrogram_kind(spec) is FilterBank
+    form = preprocessing.filter_bank or FilterBank.default(spec) if patches else preprocessing.log_mel
+    features, sha256 = read_audio(path, form, spec)
+    name = spec.embedding_of(spec.first_stack).input_name
+    rows = [{name: torch.from_numpy(spectrogram)[None]} for spectrogram in features]
     return parted(str(path), sha256, rows, share, most_of(spec), "recordings")
 
 

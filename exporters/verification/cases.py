@@ -19,6 +19,7 @@ from exporters.target.targets import Padding
 from specs.model.model import Model
 from specs.model.stack import Stack
 from zoo.core.graph_names import HIDDEN_STATES
+from zoo.core.token_inputs import token_inputs
 
 ROWS = 3
 """The largest number of rows in a case."""
@@ -43,7 +44,7 @@ class Batch:
     length.
 
     Images and audio have no types, and a mask only if they may have any length; ``frames`` is then the mask of their vectors.
-    ``beside``: the other inputs of a decoder, such as hidden states, by name, batch x length. ``coordinates``: the frame, row
+    ``beside``: the other inputs, such as hidden states or boxes, by name, batch x length. ``coordinates``: the frame, row
     and column of each token, 3 x batch x length. ``grids``: the patch grid of each image of any size; the rows of the inputs
     are patches, and ``joined`` patches become one vector.
     """
@@ -214,6 +215,8 @@ class _Draw:
         positions = torch.arange(width)
         rows = [positions < length if side == "right" else positions >= width - length for length in lengths]
         beside = {}
+        if embedding.token_inputs:
+            beside = token_inputs(embedding, torch.randint(2**16, size, generator=self._generator))
         if embedding.reads_hidden_states:
             hidden = (*size, self.spec.width_of(stack))
             beside[HIDDEN_STATES] = torch.randn(hidden, generator=self._generator)

@@ -10,6 +10,7 @@ FILES = {
         "layer_norm": "norm",
         "rms_norm": "norm",
         "batch_norm": "norm",
+        "affine": "norm",
         "none": "norm",
     },
     "rope_scaling": {
@@ -24,6 +25,7 @@ FILES = {
         "learned": "position",
         "sinusoidal": "sinusoidal",
         "convolutional": "convolutional_position",
+        "stacked_convolutional": "convolutional_position",
         "rope": "rope",
         "alibi": "alibi",
         "relative_bias": "relative_bias",
@@ -60,6 +62,7 @@ FILES = {
         "normed_residual": "norm_placements",
         "side_transformer": "side_transformer",
         "conformer": "conformer",
+        "bottleneck": "bottleneck",
     },
     "connector": {
         "linear": "connector",
@@ -82,6 +85,7 @@ FILES = {
         "next_token": "next_token",
         "patches": "patches",
         "spectrogram": "spectrogram",
+        "spectrogram_patches": "spectrogram_patches",
         "frames": "frames",
         "subsampled_spectrogram": "frames",
         "packed_patches": "packed_patches",

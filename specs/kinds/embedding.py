@@ -11,6 +11,7 @@ from specs.base.base import (
     Fault,
     OmitDefault,
     PositiveFloat,
+    RuleContext,
     Slot,
     Spec,
     Width,
@@ -31,6 +32,15 @@ class PatchGrid(NamedTuple):
     rows: int
     columns: int
     size: int
+
+
+class TokenInput(NamedTuple):
+    """A further input of whole numbers beside the tokens: 0 to below ``below``, batch x tokens, or a box for each token, batch x
+    tokens x 4."""
+
+    name: str
+    below: int
+    is_box: bool = False
 
 
 @interface("embedding")
@@ -97,6 +107,11 @@ class EmbeddingKind(Component):
     def segment_count(self) -> int:
         """The number of segments of tokens that have an embedding each; 0 for none."""
         return 0
+
+    @property
+    def token_inputs(self) -> tuple[TokenInput, ...]:
+        """The inputs beside tokens and their types; callers that leave one out mean zeros."""
+        return ()
 
     @property
     def sees_order(self) -> bool:
@@ -198,9 +213,18 @@ class Tokens(EmbeddingKind):
     kind: Annotated[Literal["tokens"], Field(exclude=True)] = "tokens"
     token_types: Annotated[int, Field(ge=0, le=2**16)] = 0
     """Number of segment embeddings (BERT: 2). With 0, the model has no `token_type_ids` input."""
+    tasks: Annotated[int | None, Field(gt=0, le=2**16), OmitDefault()] = None
+    """Number of task embeddings of an encoder (ERNIE: 3). With two or more, the model has a `task_type_ids` input. Default: none."""
+    boxes: Annotated[int | None, Field(gt=0, le=2**16), OmitDefault()] = None
+    """Number of coordinates of a page (LayoutLM: 1024), in an encoder. Each token then has a box on the page, which the input `bbox`
+    gives, batch x tokens x 4: its left, top, right and bottom edge, whose vectors are added, with those of its height and width.
+    Default: no boxes."""
     width: Annotated[Width | None, Role.WIDTH] = None
     """Width of the token table (ALBERT, ELECTRA); if it differs from `d_model`, a projection follows. Default:
     `d_model`."""
+    trigrams: Annotated[bool, OmitDefault()] = False
+    """Whether the projection, which must come first, reads the vectors of the token after, of the token and of the one before side by
+    side, with zeros where there is none (MobileBERT). Only in an encoder."""
     projection: Projection | None = None
     """Projection from `width` to `d_model`. Default: one with a bias if the two differ, otherwise none."""
     scale: PositiveFloat | Literal["sqrt_d_model"] | None = None
@@ -228,20 +252,45 @@ class Tokens(EmbeddingKind):
     def segment_count(self) -> int:
         return self.token_types
 
+    @property
+    def token_inputs(self) -> tuple[TokenInput, ...]:
+        tasks = [TokenInput("task_type_ids", self.tasks or 0)] if (self.tasks or 0) > 1 else []
+        boxes = [TokenInput("bbox", self.boxes, is_box=True)] if self.boxes else []
+        return *tasks, *boxes
+
     def steps(self, context: PartContext) -> Iterator[Step | PositionStep]:
         yield Step("Token embedding", "token", (SIZES,))
         yield from scale_steps(self.scale, context.width)
         if self.token_dropout is not None:
             yield Step(f"{TIMES} {1 - self.token_dropout.rate:g} / unmasked share", role="other")
         projects = self.projection is not None or self.table_width(context.width) != context.width
-        projection = [Step("Projection", "projection", (WIDTHS,))] if projects else []
+        beside = ["of 3 tokens"] if self.trigrams else []
+        projection = [Step("Projection", "projection", (WIDTHS, *beside))] if projects else []
         first = self.projection is not None and self.projection.place == "first"
         yield from projection if first else ()
         if self.token_types:
             yield Step("Token types", "token_type", (SIZES,), joins="+")
+        if self.tasks:
+            yield Step("Task", "task_type", (SIZES,), joins="+")
+        if self.boxes:
+            yield Step("Boxes on the page", "boxes", (f"{self.boxes:,} coordinates",), joins="+")
         yield PositionStep()
         yield from norm_steps(self.norm)
         yield from () if first else projection
+
+    @property
+    def sees_order(self) -> bool:
+        return self.trigrams
+
+    def faults(self, context: RuleContext) -> Iterator[Fault]:
+        first = self.projection is not None and self.projection.place == "first"
+        if self.trigrams and not first:
+            yield Fault(
+                ("trigrams",),
+                "requires a projection before positions, which reads the vectors",
+                True,
+                "Add projection: {place: first}, or remove it.",
+            )
 
     def why_insensitive(self, width: int) -> str:
         return "" if self.norm is None else self.norm.why_insensitive(self.position_width(width))

@@ -96,6 +96,14 @@ class BatchNorm(StatisticsNorm):
 
 
 @register("norm")
+class Affine(Component):
+    """A weight and a bias per channel, without statistics (the `NoNorm` of MobileBERT: Sun et al., 2020)."""
+
+    kind: Literal["affine"] = "affine"
+    title: ClassVar[str] = "Weight and bias"
+
+
+@register("norm")
 class NoNorm(Component):
     """No norm: the identity."""
 

@@ -29,7 +29,7 @@ TokenPooling = Literal["first", "last", "mean", "max", "weighted_mean", "mean_sq
 """The reductions of real tokens to one vector."""
 
 PoolingName = Annotated[
-    Literal[TokenPooling, "patches"],
+    Literal[TokenPooling, "patches", "first_two"],
     ValueDescriptions(
         {
             "first": "The first token (BERT's `[CLS]`); not for decoders, whose first token sees no other.",
@@ -38,6 +38,7 @@ PoolingName = Annotated[
             "max": "The largest value of each feature over all tokens.",
             "weighted_mean": "The mean over all tokens, the n-th weighted by n (SGPT).",
             "mean_sqrt_length": "The sum over all tokens, divided by the square root of their number.",
+            "first_two": "The mean of the class token and the distillation token (AST).",
             "patches": "The mean over the patches of an image, without the vectors before them (BEiT).",
         }
     ),
@@ -85,4 +86,6 @@ def pooling_words(pooling: Pooling) -> str:
     """A reduction in few words."""
     if not isinstance(pooling, str):
         return pooling.words
+    if pooling == "first_two":
+        return "mean of the first two"
     return f"{pooling} token" if pooling in ("first", "last") else f"{pooling.replace('_', ' ')} of tokens"

@@ -50,6 +50,15 @@ class SequenceHead(TransformingHead):
         dense = list(dense_steps(self))
         yield from [*dense, pooling] if self.transform == "tokens" else [pooling, *dense]
 
+    def embedding_faults(self, embedding: EmbeddingKind, width: int) -> Iterable[Fault]:
+        if self.pooling == "first_two" and not embedding.has_distillation_token:
+            yield Fault(
+                ("pooling",),
+                "requires an embedding with a class token and a distillation token",
+                self.pooling,
+                "Use first or mean.",
+            )
+
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         yield from super().faults(context)
         yield from dense_width_faults(self.activation, self.dense_width)

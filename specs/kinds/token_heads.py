@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from specs.base.base import Dropout, Fault, RuleContext, Width
+from specs.base.base import Dropout, Fault, OmitDefault, RuleContext, Width
 from specs.base.registry import register
 from specs.base.words import WIDTHS, Output, PartContext, Step, product
 from specs.kinds.head import HeadKind
@@ -34,18 +34,32 @@ class TokenClassification(TransformingHead):
 @register("head")
 class QuestionAnswering(TransformingHead):
     """Scores of the start and end of an answer: transform, dropout, output layer. Gives `start_logits` and `end_logits`,
-    batch x tokens."""
+    batch x tokens, and with `relevance` also `relevance_logits`, batch."""
 
     kind: Literal["question_answering"] = "question_answering"
     bias: bool = True
     """Whether the output layer adds a bias."""
     dropout: Dropout = 0.0
     """Dropout probability before the output layer during training."""
+    relevance: Annotated[bool, OmitDefault()] = False
+    """Whether the first token also gives a score of the whole text, which tells the text with the answer (DPR's reader)."""
 
     def steps(self, context: PartContext) -> Iterator[Step | Output]:
         yield from dense_steps(self)
         yield Step("Start and end of the answer", "span", (WIDTHS,))
+        if self.relevance:
+            yield Step("Relevance of the text", "relevance", (WIDTHS,))
         yield Output("Start and end logits", f"2 of {product('B', context.length)}")
+
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        yield from super().faults(context)
+        if self.relevance and context.causal:
+            yield Fault(
+                ("relevance",),
+                "must be false in a decoder, whose first token sees no other",
+                True,
+                "Remove it.",
+            )
 
 
 @register("head")

@@ -8,6 +8,7 @@ from specs.base.base import (
     OmitDefault,
     PositiveFloat,
     RuleContext,
+    Width,
 )
 from specs.base.errors import MISSING
 from specs.base.registry import register
@@ -17,7 +18,12 @@ from specs.kinds.activation import Activation
 from specs.kinds.embedding import EmbeddingKind
 from specs.kinds.head import HeadKind
 from specs.kinds.norm import Norm
-from specs.kinds.transforming_head import TransformingHead, dense_layer_faults, dense_steps
+from specs.kinds.transforming_head import (
+    TransformingHead,
+    dense_layer_faults,
+    dense_steps,
+    dense_width_faults,
+)
 
 
 class VocabularyHead(HeadKind):
@@ -96,11 +102,25 @@ class MaskedScores(VocabularyHead):
     last hidden state itself, without dense layer and norm (EuroBERT)."""
     dense_bias: Annotated[bool, OmitDefault()] = True
     """Whether the dense layer adds a bias (ModernBERT: false)."""
+    dense_width: Annotated[Width | None, OmitDefault()] = None
+    """Width of the dense layer (RemBERT: 1664, MobileBERT: 512). Scores with the token table as their matrix have one of their own
+    for what is wider than the table. Default: the width of the token table."""
     norm: Norm | None = None
     """Norm between the dense layer and the scores, which requires one. Default: none."""
     bias: bool = True
     """Whether the scores add a trained bias."""
     narrowed_by: ClassVar[str] = "activation: gelu"
+
+    def embedding_faults(self, embedding: EmbeddingKind, width: int) -> Iterable[Fault]:
+        yield from super().embedding_faults(embedding, width)
+        table = embedding.table_width(width)
+        if self.tie_embeddings and self.dense_width is not None and self.dense_width <= table:
+            yield Fault(
+                ("dense_width",),
+                f"must exceed the width of the token table, which is {table}, where scores use it",
+                self.dense_width,
+                "Set tie_embeddings: false, or remove dense_width.",
+            )
 
     @property
     def scores_embeddings(self) -> bool:
@@ -111,10 +131,11 @@ class MaskedScores(VocabularyHead):
         return self.activation is not None
 
     def why_insensitive(self, width: int) -> str:
-        return "" if self.norm is None else self.norm.why_insensitive(width)
+        return "" if self.norm is None else self.norm.why_insensitive(self.dense_width or width)
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         yield from dense_layer_faults(self)
+        yield from dense_width_faults(self.activation, self.dense_width)
         if self.activation is None and self.norm is not None:
             yield Fault(
                 ("norm",),

@@ -91,6 +91,15 @@ def embedding_faults(model: Model) -> Iterable[Fault]:
         if isinstance(embedding, Tokens) and embedding.token_dropout is not None:
             faults = _token_dropout_faults(model, embedding.token_dropout)
             yield from (fault.under(*path, "token_dropout") for fault in faults)
+        if isinstance(embedding, Tokens) and model.architecture != "encoder":
+            for key in ("tasks", "boxes", "trigrams"):
+                if count := getattr(embedding, key):
+                    yield Fault(
+                        (*path, key),
+                        "requires architecture: encoder",
+                        count,
+                        "Remove it.",
+                    )
         yield from _length_faults(model, name, stack)
         if embedding.packed and (name, model.architecture) != (
             "image",

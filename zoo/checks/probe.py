@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from specs.kinds.block import BlockParts
+from specs.kinds.norm import Affine
 from specs.model.model import Model
 from zoo.components.attention import Projections
 from zoo.core.initialization import distributions, fans
@@ -83,4 +84,4 @@ def _pool(seed: int) -> Tensor:
 def _grows(block: BlockParts) -> bool:
     """Whether a block adds to a residual stream that is never normalised."""
     adds = any(not block.residual_of(branch).is_none for branch in block.branches())
-    return adds and any(norm.is_none for norm in block.norms_used())
+    return adds and any(norm.is_none or isinstance(norm, Affine) for norm in block.norms_used())

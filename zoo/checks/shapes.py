@@ -22,6 +22,7 @@ from zoo.checks.recorder import RecordedCall, Recorder
 from zoo.checks.symbols import MEANINGS, SIZES, UNNAMED, Names, describe, names_of_blocks, symbols_in
 from zoo.core.caller import line_of, line_text
 from zoo.core.graph_names import HIDDEN_STATES
+from zoo.core.token_inputs import token_inputs
 from zoo.models.decoder import Decoder
 from zoo.models.dual_encoder import DualEncoder
 from zoo.models.encoder import Encoder
@@ -154,10 +155,10 @@ class _Inputs:
         return torch.empty(self.size["B"], length, dtype=torch.int64, device="meta")
 
     def beside(self, length: int) -> dict[str, Tensor]:
-        """The hidden states beside tokens, if a decoder reads them."""
+        """The inputs beside tokens: hidden states, if a decoder reads them, tasks and boxes."""
         spec = self._spec
         if not spec.reads_hidden_states:
-            return {}
+            return token_inputs(spec.embedding_of(spec.last_stack), self.ids(length))
         return {HIDDEN_STATES: torch.empty(self.size["B"], length, spec.d_model, device="meta")}
 
     def read(self, length: int, stack: Stack | None = None) -> tuple[Tensor, Tensor | None]:
@@ -186,7 +187,7 @@ def _call(model: nn.Module, inputs: _Inputs, recorder: Recorder) -> None:
 
 @_call.register
 def _(model: Encoder, inputs: _Inputs, recorder: Recorder) -> None:
-    model(*inputs.read(inputs.size["T"]))
+    model(*inputs.read(inputs.size["T"]), **inputs.beside(inputs.size["T"]))
 
 
 @_call.register

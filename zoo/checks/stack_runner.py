@@ -21,6 +21,7 @@ from zoo.builder import ZooModel
 from zoo.components.head import token_outputs
 from zoo.components.mixer import State, StateTensor, declared_state
 from zoo.core.graph_names import HIDDEN_STATES
+from zoo.core.token_inputs import token_inputs
 from zoo.models.decoder import Decoder
 from zoo.models.dual_encoder import DualEncoder
 from zoo.models.encoder import Encoder
@@ -330,9 +331,9 @@ def _reading(
 
 
 def beside(spec: Model, ids: Tensor) -> dict[str, Tensor]:
-    """The hidden states beside some tokens, B T D, if a decoder reads them: each a function of its token, in float64."""
+    """The inputs of a model beside some tokens, each a function of its token: hidden states, B T D in float64, tasks and boxes."""
     if not spec.reads_hidden_states:
-        return {}
+        return token_inputs(spec.embedding_of(spec.last_stack), ids)
     columns = torch.arange(1, spec.d_model + 1, dtype=torch.float64, device=ids.device)
     return {HIDDEN_STATES: torch.sin((ids[..., None] + 1) * columns)}
 

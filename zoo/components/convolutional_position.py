@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from torch import Tensor
+from torch import Tensor, nn
 
 import specs.kinds.convolutional_position as spec
+from specs.kinds.norm import LayerNorm
 from zoo.components.activation import activation
-from zoo.components.convolution import WeightNormConvolution
+from zoo.components.convolution import Convolution1d, WeightNormConvolution
 from zoo.components.position import Position
 from zoo.context import BuildContext
 from zoo.core.precision import wide
-from zoo.registry import builds
+from zoo.registry import build_component, builds
 
 
 @builds(spec.Convolutional)
@@ -27,3 +28,33 @@ class Convolutional(Position):
             :, :, : x.shape[1]
         ]  # B D T, without the last of an even kernel
         return x + wide(self.activation(y)).transpose(1, 2)
+
+
+@builds(spec.StackedConvolutional)
+class StackedConvolutional(Position):
+    """x + activation(norm(convolution(...))), layer by layer; vectors of padding are 0 in what each layer reads."""
+
+    def __init__(self, spec: spec.StackedConvolutional, context: BuildContext) -> None:
+        super().__init__(spec, context)
+        width = context.d_model
+        self.layers = nn.ModuleList(
+            Convolution1d(width, width, spec.kernel, padding=spec.kernel // 2, groups=spec.groups)
+            for _ in range(spec.layers)
+        )
+        self.norm = build_component(LayerNorm(weight=False, bias=False), context)
+        self.activation = activation(spec.activation)
+
+    def embed(self, x: Tensor, positions: Tensor) -> Tensor:
+        return self._added(x, None)
+
+    def embed_real(self, x: Tensor, positions: Tensor, real: Tensor) -> Tensor:
+        return self._added(x, real)
+
+    def _added(self, x: Tensor, real: Tensor | None) -> Tensor:
+        """x: B T D, real: B T 1, or None for all -> B T D."""
+        y = x
+        for layer in self.layers:
+            y = y if real is None else y * real
+            y = wide(layer(y.transpose(1, 2))).transpose(1, 2)[:, : x.shape[1]]  # B T D
+            y = self.activation(self.norm(y))
+        return x + y

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 import specs.kinds.embedding as spec
 from specs.kinds.position import NoPosition
 from zoo import functional
+from zoo.components.boxes import Boxes
 from zoo.components.linear import EmbeddingTable, Linear
 from zoo.components.position import Position
 from zoo.context import StackContext
@@ -52,7 +53,7 @@ class Embedding(nn.Module):
 
 @builds(spec.Tokens)
 class Tokens(Embedding):
-    """projection(norm(token * scale + token type + position)), each part optional; token dropout is a further factor of token.
+    """projection(norm(token * scale + token type + task + box + position)), each part optional; token dropout is a further factor of token.
 
     The token table may be shared with another embedding: ``context.token``.
     """
@@ -65,6 +66,8 @@ class Tokens(Embedding):
         width, inner = spec.table_width(context.d_model), spec.position_width(context.d_model)
         self.token = context.token or EmbeddingTable(context.vocab_size, width)  # type: ignore[assignment]
         self.token_type = EmbeddingTable(spec.token_types, inner) if spec.token_types else None
+        self.task_type = EmbeddingTable(spec.tasks, inner) if spec.tasks else None
+        self.boxes = Boxes(spec.boxes, inner) if spec.boxes else None
         self.scale = context.d_model**0.5 if spec.scale == "sqrt_d_model" else spec.scale
         self.token_dropout = spec.token_dropout
         self.norm = (
@@ -76,7 +79,8 @@ class Tokens(Embedding):
         self.projection: nn.Module = nn.Identity()
         if spec.projection is not None or width != context.d_model:
             bias = spec.projection is None or spec.projection.bias
-            self.projection = Linear(width, context.d_model, bias=bias)
+            self.projection = Linear(3 * width if spec.trigrams else width, context.d_model, bias=bias)
+        self.trigrams = spec.trigrams
         self.projects_first = spec.projection is not None and spec.projection.place == "first"
 
     def sharding(self) -> Sharding:
@@ -93,17 +97,26 @@ class Tokens(Embedding):
         positions: Tensor,
         token_type_ids: Tensor | None = None,
         mask: Tensor | None = None,
+        *,
+        task_type_ids: Tensor | None = None,
+        bbox: Tensor | None = None,
     ) -> Tensor:
-        """input_ids, positions and token_type_ids (default: all 0): B T -> B T D."""
+        """input_ids, positions, and token_type_ids and task_type_ids (default: all 0): B T, bbox (default: all 0): B T 4 -> B T D."""
         x = wide(self.token(input_ids))  # B T W
         if self.scale is not None:
             x = x * self.scale
         if self.token_dropout is not None:
             x = x * self._unmasked(input_ids, mask)[..., None]
+        if self.trigrams:
+            x = beside_neighbours(x, positions, mask)  # B T 3W
         if self.projects_first:
             x = self.projection(x)  # B T D
         if self.token_type is not None:
             x = x + (self.token_type.weight[0] if token_type_ids is None else self.token_type(token_type_ids))
+        if self.task_type is not None:
+            x = x + (self.task_type.weight[0] if task_type_ids is None else self.task_type(task_type_ids))
+        if self.boxes is not None:
+            x = x + self.boxes(bbox)
         x = self.dropout(self.norm(self.position.embed(x, positions)))
         return x if self.projects_first else self.projection(x)  # B T D
 
@@ -118,6 +131,20 @@ class Tokens(Embedding):
         real = real.to(torch.float32)
         count = (others * real).sum(-1, keepdim=True).clamp(min=1.0)  # B 1
         return others * ((1 - self.token_dropout.rate) * real.sum(-1, keepdim=True) / count)
+
+
+def beside_neighbours(x: Tensor, positions: Tensor, mask: Tensor | None) -> Tensor:
+    """The vectors of the token after, of the token, and of the one before side by side, with zeros where there is none: B T W,
+    positions and mask B T -> B T 3W.  Padding is no neighbour, wherever it is."""
+    distances = positions[:, None] - positions[:, :, None]  # B T T, of each token to the others
+    parts = []
+    for distance in (1, -1):
+        is_there = (distances == distance).to(x.dtype)
+        if mask is not None:
+            is_there = is_there * mask[:, None].to(x.dtype)
+        parts.append(is_there @ x)
+    after, before = parts
+    return torch.cat((after, x, before), -1)
 
 
 class DenseEmbedding(Embedding):

@@ -112,6 +112,22 @@ class BatchNorm(nn.Module):
         self.variance.lerp_(unbiased.to(self.variance.dtype), self.momentum)
 
 
+@builds(spec.Affine)
+class Affine(nn.Module):
+    """x * weight + bias."""
+
+    def __init__(self, spec: spec.Affine, context: BuildContext) -> None:
+        super().__init__()
+        self.weight, self.bias = (nn.Parameter(torch.empty(context.d_model)) for _ in range(2))
+
+    def initial(self, leaf: str) -> Distribution:
+        """Weights that scale by 1, and biases of 0."""
+        return Distribution(constant=1.0 if leaf == "weight" else 0.0)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return in_dtype(x * in_dtype(self.weight, x.dtype) + in_dtype(self.bias, x.dtype), self.weight.dtype)
+
+
 @builds(spec.NoNorm)
 class NoNorm(nn.Identity):
     """x."""

@@ -45,6 +45,11 @@ def mean_from(x: Tensor, tokens: TokenSequence, start: int) -> Tensor:
     return x[:, start:].mean(1)
 
 
+def mean_of_first_two(x: Tensor, tokens: TokenSequence) -> Tensor:
+    """The mean of the first two vectors, none of which is padding: x: B T D -> B D."""
+    return (x[:, 0] + x[:, 1]) / 2
+
+
 def _unpadded(x: Tensor, pooling: TokenPooling) -> Tensor:
     match pooling:
         case "first" | "last":

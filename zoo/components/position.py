@@ -37,6 +37,10 @@ class Position(nn.Module):
         """Add to the embedding.  x: B T D, positions: B T -> B T D."""
         return x
 
+    def embed_real(self, x: Tensor, positions: Tensor, real: Tensor) -> Tensor:
+        """Add to an embedding whose vectors of padding are 0, as they are where ``real`` is: B T 1; otherwise as for ``embed``."""
+        return self.embed(x, positions)
+
     def rotate(self, x: Tensor, positions: Tensor, width: int) -> Tensor:
         """Rotate queries or keys.  x: B H T K with K = width, positions: B T, or along several axes A B T -> B H T K."""
         return x

@@ -14,7 +14,7 @@ from specs.kinds.pooling import AttentionPooling as AttentionPoolingSpec
 from zoo.components.attention_pooling import AttentionPooling
 from zoo.components.linear import Linear
 from zoo.components.patch_positions import patch_places
-from zoo.components.pooling import TokenSequence, mean_from, pool
+from zoo.components.pooling import TokenSequence, mean_from, mean_of_first_two, pool
 from zoo.components.transforming_head import TransformingHead
 from zoo.context import StackContext
 from zoo.core.precision import wide
@@ -35,6 +35,8 @@ class SequenceHead(TransformingHead):
             self.pooling = AttentionPooling(spec.pooling, context)
         elif spec.pooling == "patches":
             self.pooling = functools.partial(mean_from, start=patch_places(context)[0])
+        elif spec.pooling == "first_two":
+            self.pooling = mean_of_first_two
         else:
             self.pooling = functools.partial(pool, pooling=spec.pooling)
 

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 import specs.kinds.token_heads as spec
 from zoo.components.linear import Linear
-from zoo.components.pooling import TokenSequence
+from zoo.components.pooling import TokenSequence, pool
 from zoo.components.transforming_head import TransformingHead
 from zoo.context import StackContext
 from zoo.registry import builds
@@ -46,7 +46,7 @@ class CTC(nn.Module):
 
 @builds(spec.QuestionAnswering)
 class QuestionAnswering(TransformingHead):
-    """start_logits and end_logits: B T each."""
+    """start_logits and end_logits: B T each; relevance_logits: B."""
 
     per_token: ClassVar[frozenset[str]] = frozenset({"start_logits", "end_logits"})
 
@@ -54,10 +54,15 @@ class QuestionAnswering(TransformingHead):
         super().__init__(spec, context)
         self.dropout = nn.Dropout(spec.dropout)
         self.span = Linear(context.d_model, 2, bias=spec.bias)
+        self.relevance = Linear(context.d_model, 1, bias=spec.bias) if spec.relevance else None
 
     def forward(self, x: Tensor, tokens: TokenSequence) -> dict[str, Tensor]:
-        scores = self.span(self.dropout(self.transform(x)))  # B T 2
-        return {"start_logits": scores[..., 0], "end_logits": scores[..., 1]}
+        x = self.dropout(self.transform(x))
+        scores = self.span(x)  # B T 2
+        answer = {"start_logits": scores[..., 0], "end_logits": scores[..., 1]}
+        if self.relevance is None:
+            return answer
+        return {**answer, "relevance_logits": self.relevance(pool(x, tokens, pooling="first"))[..., 0]}
 
 
 @builds(spec.ReplacedTokenDetection)

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 import specs.kinds.vocabulary_heads as spec
+from specs.kinds.vocabulary_heads import MaskedScores as MaskedScoresSpec
 from zoo.components.linear import Linear
 from zoo.components.pooling import TokenSequence
 from zoo.components.transforming_head import TransformingHead
@@ -18,8 +19,10 @@ from zoo.registry import builds
 
 
 def scored_width(spec: spec.VocabularyHead, context: StackContext) -> int:
-    """The width of the scored vectors: the embedding's, or d_model."""
+    """The width of the scored vectors: the head's own, the embedding's, or d_model."""
     assert context.token is not None
+    if isinstance(spec, MaskedScoresSpec) and spec.dense_width is not None and not spec.tie_embeddings:
+        return spec.dense_width
     return context.token.embedding_dim if spec.scores_embeddings else context.d_model
 
 
@@ -82,16 +85,25 @@ class MaskedScores(TransformingHead):
     """A head with scores of the vocabulary for each token: B T D -> B T vocabulary."""
 
     def __init__(self, spec: spec.MaskedScores, context: StackContext) -> None:
-        super().__init__(spec, context, scored_width(spec, context))
+        width = scored_width(spec, context)
+        super().__init__(spec, context, spec.dense_width or width)
         self.vocabulary = vocabulary_scores(spec, context)
+        self.rest: Linear | None = None
+        if spec.dense_width is not None and spec.dense_width > width:
+            self.rest = Linear(spec.dense_width - width, self.vocabulary.out_features, bias=False)
 
     def sharding(self) -> Sharding:
         """By the vocabulary."""
         return vocabulary_sharding(self.vocabulary)
 
     def scores(self, x: Tensor) -> Tensor:
-        logits: Tensor = self.vocabulary(self.transform(x))
-        return logits
+        x = self.transform(x)
+        if self.rest is None:
+            logits: Tensor = self.vocabulary(x)
+            return logits
+        first, others = x.split([self.vocabulary.in_features, self.rest.in_features], -1)
+        scores: Tensor = self.vocabulary(first) + self.rest(others)
+        return scores
 
 
 @builds(spec.MaskedLanguageModeling)

@@ -149,9 +149,10 @@ class Waveform(SampledEmbedding):
         for layer in self.layers:
             x = layer(x)  # B C N'
         x = wide(self.projection(self.projection_norm(x.transpose(1, 2))))  # B T D
-        if mask is not None:
-            x = x * self.real_frames(mask, positions)[..., None].to(x.dtype)
-        return self.dropout(self.norm(self.position.embed(x, positions)))
+        if mask is None:
+            return self.dropout(self.norm(self.position.embed(x, positions)))
+        real = self.real_frames(mask, positions)[..., None].to(x.dtype)  # B T 1
+        return self.dropout(self.norm(self.position.embed_real(x * real, positions, real)))
 
 
 @builds(spec.FilteredWaveform)

@@ -8,8 +8,8 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
-from specs.base.errors import SpecError
-from specs.base.suggest import misspelt, suggestion
+from specs.base.errors import SpecError, option_name
+from specs.base.suggest import misspelt
 from specs.language.document import Document
 from specs.language.named_blocks import with_named_blocks
 from specs.language.validation import validate
@@ -212,7 +212,8 @@ def _class_name(config: Config, family: Family) -> str:
     known = next((item for item in named if item in family.classes), None)
     if known is None:
         if because := family.refused.get(named[0]):
-            remedy = suggestion(named[0], family.classes)
+            others = ", ".join(family.classes)
+            remedy = f"Pass {option_name('family')} with another class to read it as that one: {others}."
             config.refuse("architectures", f"must not name {named[0]}, {because}", remedy)
         near = misspelt(named[0], family.classes)
         remedy = f"Did you mean {near!r}?" if near else f"Choose from: {', '.join(family.classes)}."

@@ -20,6 +20,7 @@ from specs.kinds.mixture import Mixture
 from specs.kinds.patches import Patches
 from specs.kinds.pooling import AtToken
 from specs.kinds.resampler import ResamplerConnector
+from specs.kinds.spectrogram_patches import SpectrogramPatches
 from specs.model.model import Expectation, Model
 from specs.model.stack import LayerRun, Stack
 
@@ -117,6 +118,8 @@ def small_inputs(spec: Model) -> Model:
             size = min(embedding.image_size, side * embedding.patch_size)
             smaller = embedding.model_copy(update={"image_size": size})
             stacks[name] = stack.model_copy(update={"embedding": smaller})
+        elif isinstance(embedding, SpectrogramPatches):
+            stacks[name] = stack.model_copy(update={"embedding": _few_patches(embedding)})
         elif not embedding.any_length:
             context = _at_most(spec.context_length_of(stack), SMALL_AUDIO)
             stacks[name] = stack.model_copy(update={"context_length": context})
@@ -125,6 +128,16 @@ def small_inputs(spec: Model) -> Model:
         queries = min(spec.connector.queries, SMALL_SIDE**2)
         changes["connector"] = spec.connector.model_copy(update={"queries": queries})
     return spec.model_copy(update={**changes, "expect": Expectation()}) if changes else spec
+
+
+def _few_patches(embedding: SpectrogramPatches) -> SpectrogramPatches:
+    """An embedding of at most 3 x 3 patches."""
+    size, others = embedding.patch_size, SMALL_SIDE - 1
+    sizes = {
+        "frames": min(embedding.frames, size + others * embedding.frame_stride),
+        "mel_bins": min(embedding.mel_bins, size + others * embedding.bin_stride),
+    }
+    return embedding.model_copy(update=sizes)
 
 
 def _at_most(size: int | None, limit: int) -> int | None:

@@ -159,7 +159,7 @@ def _likeness(config: Config, family: Family) -> Likeness | None:
     ):  # of a config that is not the family's
         return None
     names = {name for name, value in trial.data.items() if value is not None and name not in NEUTRAL}
-    read = len(names) - len(unread)
+    read = len(names - {*family.ignored}) - len(unread)
     if read < _FEWEST or len(unread) * _SHARE > read:
         return None
     return Likeness(family, len(unread), read)

@@ -86,12 +86,28 @@ def _token_faults(
     if isinstance(types, Tensor):
         count = spec.embedding_of(stack).segment_count
         yield from _out_of_range("token_type_ids", types, count, f"the token types of {spec.name}")
+    yield from _faults_beside(spec.embedding_of(stack), arguments)
     most, longest = spec.context_length_of(stack), _longest(length, mask, arguments.get("position_ids"))
     if most is not None and longest > most:
         yield (
             f"{name} must fit the context of {spec.name}, which is {most:,} tokens\n  value: {longest:,} tokens\n"
             f"  Use {most:,} or fewer, or build the spec with a larger context_length."
         )
+
+
+def _faults_beside(embedding: EmbeddingKind, arguments: Mapping[str, Any]) -> Iterator[str]:
+    """The faults of tasks and boxes."""
+    for name, below, is_box in embedding.token_inputs:
+        values = arguments.get(name)
+        if not isinstance(values, Tensor):
+            continue
+        yield from _out_of_range(name, values, below, f"the number of {'coordinates' if is_box else 'tasks'}")
+        if is_box and values.device.type == "cpu" and (values[..., :2] > values[..., 2:]).any():
+            yield (
+                f"{name} must give the left and top edge of each token before the right and bottom edge\n"
+                f"  value: {values[(values[..., :2] > values[..., 2:]).any(-1)][0].tolist()}\n"
+                "  Write each box as left, top, right, bottom."
+            )
 
 
 def _out_of_range(name: str, ids: Tensor, count: int, rule: str) -> Iterator[str]:

@@ -28,20 +28,27 @@ class Encoder(BuiltModel):
         assert spec.encoder is not None
         context = StackContext.of(spec, "encoder")
         embedding = spec.embedding_of(spec.encoder)
-        self.takes_tokens = embedding.takes_tokens
+        self.takes_tokens, self.token_inputs = embedding.takes_tokens, embedding.token_inputs
         self.embedding: Embedding = build_component(embedding, context)  # type: ignore[assignment]
         self.encoder = stack_of(spec.encoder, context)
         self.head = build_component(spec.head, context.with_token(self.embedding.token))
 
     def forward(
-        self, inputs: Tensor, attention_mask: Tensor | None = None, token_type_ids: Tensor | None = None
+        self,
+        inputs: Tensor,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        task_type_ids: Tensor | None = None,
+        bbox: Tensor | None = None,
     ) -> Outputs:
         """inputs: the embedding's inputs, mostly token ids, B T.
 
-        attention_mask (1 for real tokens or samples; default: all), for embeddings that take one, and token_type_ids
-        (default: 0), for tokens only: both as long as the inputs.
+        attention_mask (1 for real tokens or samples; default: all), for embeddings that take one, and token_type_ids,
+        task_type_ids and bbox (B T 4; default: 0), for tokens only: all as long as the inputs.
         """
         mask, positions = self.embedding.mask_and_positions(inputs, attention_mask)  # B T
-        x = self.embedding(inputs, positions, token_type_ids, attention_mask)  # B T D
+        others = {"task_type_ids": task_type_ids, "bbox": bbox}
+        beside = {name: others[name] for name, _, _ in self.token_inputs}
+        x = self.embedding(inputs, positions, token_type_ids, attention_mask, **beside)  # B T D
         x, _ = self.encoder(x, TokenPositions.all(positions, mask))
         return Outputs(self.head(x, TokenSequence(inputs if self.takes_tokens else None, mask)))

@@ -89,7 +89,11 @@ def stack_inputs(spec: Model, stack: StackSpec, length: str) -> tuple[Placeholde
         return (Placeholder(embedding.input_name, torch.float32, (BATCH, *shape)),)
     typed = embedding.segment_count > 1
     names = [embedding.input_name, "attention_mask", *(["token_type_ids"] if typed else [])]
-    ids = tuple(ids_input(name, length) for name in names)
+    beside = (
+        Placeholder(name, torch.int64, (BATCH, length, 4) if is_box else (BATCH, length))
+        for name, _, is_box in embedding.token_inputs
+    )
+    ids = (*(ids_input(name, length) for name in names), *beside)
     if embedding.reads_hidden_states:
         return *ids, Placeholder(HIDDEN_STATES, torch.float32, (BATCH, length, spec.width_of(stack)))
     return ids

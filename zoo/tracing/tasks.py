@@ -138,6 +138,7 @@ def _encoder_task(model: Any, spec: Model) -> Task:
     inputs = stack_inputs(spec, spec.encoder, "sequence_length")
 
     def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        return model(values[inputs[0].name], values.get("attention_mask"), values.get("token_type_ids"))
+        others = [values.get(name) for name in ("attention_mask", "token_type_ids", "task_type_ids", "bbox")]
+        return model(values[inputs[0].name], *others)
 
     return Task("model", inputs, call, derived=derived_sizes(spec, spec.encoder, "sequence_length"))

@@ -51,6 +51,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "labels": bert(head={"kind": "classification", "labels": 3}),
         "masks": bert(head=MLM, vocab_size=300),
         "tags": bert(head=TAGS),
+        "boxes": bert(embedding={"boxes": 9}),
         "t5": t5(),
         "vit": vit(),
     }
@@ -409,3 +410,10 @@ def test_ctrl_c_ends_a_text_that_is_being_generated(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate()
     assert (process.returncode, errors) == (130, b"interrupted\n")
+
+
+def test_a_text_without_boxes_is_told(built: Path) -> None:
+    result = invoke("run", built / "boxes", "--ids", "1,2")
+    assert result.exit_code == 0
+    assert "Every token has the box 0, 0, 0, 0: a text has no page." in " ".join(result.stderr.split())
+    assert "box" not in invoke("run", built / "bert", "--ids", "1,2").stderr

@@ -90,8 +90,9 @@ class DoubledTokens(Tokens):
         positions: Tensor,
         token_type_ids: Tensor | None = None,
         mask: Tensor | None = None,
+        **beside: Tensor | None,
     ) -> Tensor:
-        return 2 * super().forward(input_ids, positions, token_type_ids, mask)
+        return 2 * super().forward(input_ids, positions, token_type_ids, mask, **beside)
 
 
 @builds(spec.Pair)

@@ -11,7 +11,7 @@ import transformers
 
 from exporters.preprocessing import Preprocessing
 from exporters.preprocessing.frames import LogMelFrames
-from exporters.preprocessing.kaldi import KaldiFrames
+from exporters.preprocessing.kaldi import FilterBank, KaldiFrames
 from exporters.preprocessing.recordings import read_whole
 from exporters.quality.inputs import representative
 from specs.base.errors import UserError
@@ -30,6 +30,19 @@ def test_spectrograms_are_those_of_the_reference(count: int, bins: int) -> None:
     found = LogMelFrames(bins=bins, window=300, preemphasis=0.9).values(samples)
     assert found.shape == real.shape == (count // 160, bins)
     assert np.abs(found - real).max() < 2e-4
+
+
+@pytest.mark.filterwarnings("ignore:At least one mel filter")
+@pytest.mark.parametrize("count", [300, 16000])
+def test_filter_banks_of_one_length_are_those_of_the_reference(count: int, tmp_path: Path) -> None:
+    extractor = transformers.ASTFeatureExtractor(num_mel_bins=32, max_length=60, mean=-3.0, std=2.5)
+    extractor.save_pretrained(tmp_path)
+    samples = np.random.default_rng(count).normal(0.05, 0.2, count).astype(np.float32)
+    form = FilterBank.beside(tmp_path)
+    assert form == FilterBank(16000, 32, 60, -3.0, 2.5)
+    long_enough = np.pad(samples, (0, max(0, 400 - count)))  # the reference takes no shorter recording
+    wanted = extractor(long_enough, sampling_rate=16000)["input_values"][0]
+    assert np.abs(form.features(samples) - wanted).max() < 1e-5
 
 
 @pytest.mark.parametrize("count", [900, 16000])

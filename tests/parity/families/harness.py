@@ -31,13 +31,14 @@ from tests.parity.reference import build, difference, load, positions, ragged
 from zoo.checkpoints.converting import convert
 from zoo.configs.importing import import_spec
 from zoo.core.state_names import is_past, is_present, past_of
+from zoo.core.token_inputs import token_inputs
 from zoo.families.registry import family
 
 TOLERANCE = 1e-5
 """Largest absolute difference at unit scale, in float32."""
 
 SAME_NAMES = ("logits", "last_hidden_state", "pooler_output", "start_logits", "end_logits", "text_embeds",
-              "image_embeds")  # fmt: skip
+              "image_embeds", "relevance_logits")  # fmt: skip
 """Outputs that the reference has under our name."""
 
 
@@ -228,6 +229,12 @@ class _Batch:
         types = getattr(embedding, "token_types", 0)
         generator = torch.Generator().manual_seed(seed)
         self.types = torch.randint(0, types, self.ids.shape, generator=generator) if types else None
+        codes = (
+            torch.randint(0, 2**16, self.ids.shape, generator=generator)
+            if embedding.token_inputs
+            else self.ids
+        )
+        self.beside = token_inputs(embedding, codes)
         self.given = {"input_ids": self.ids, "attention_mask": self.mask}
         if not embedding.takes_tokens:
             self.given = self._dense(embedding, spec.context_length_of(first) or longest, generator)
@@ -262,6 +269,7 @@ class _Batch:
         feeds: dict[str, Any] = {
             name: each.to(dtype) if each.is_floating_point() else each for name, each in self.given.items()
         }
+        feeds |= self.beside
         if self.types is not None and "token_type_ids" in takes:
             feeds["token_type_ids"] = self.types
         if self._cross:
@@ -275,7 +283,7 @@ class _Batch:
         """Our outputs in one pass, and for decoders in a prompt with single steps after it."""
         if self.spec.architecture == "encoder":
             types = {} if self.types is None else {"token_type_ids": self.types}
-            yield model(*self.given.values(), **types)
+            yield model(*self.given.values(), **types, **self.beside)
             return
         encoded = model.encode(*self.given.values()).present_key_values if self._cross else None
 
@@ -291,7 +299,7 @@ class _Batch:
 
     def onnx(self, directory: Path) -> Iterator[Outputs]:
         """The outputs of the exported files in the same passes."""
-        feeds = {**self.given, "token_type_ids": self.types}
+        feeds = {**self.given, **self.beside, "token_type_ids": self.types}
         if self.spec.architecture == "encoder":
             yield _run(_session(directory / "model.onnx"), feeds)
             return

@@ -294,7 +294,7 @@ def test_rare_fields_are_omitted_at_their_defaults(kind: str) -> None:
             "bert-base",
             ["embedding={kind: pixels}"],
             "embedding.kind: must be a registered embedding kind\n  value: 'pixels'\n"
-            "  Choose from: tokens, next_token, patches, spectrogram, frames, subsampled_spectrogram, packed_patches, waveform, filtered_waveform.",
+            "  Choose from: tokens, next_token, patches, spectrogram, spectrogram_patches, frames, subsampled_spectrogram, packed_patches, waveform, filtered_waveform.",
         ),
     ],
 )
@@ -311,3 +311,8 @@ def test_positions_have_the_width_of_the_embedding() -> None:
     assert load(
         "bert-base", ["position={kind: sinusoidal}", "embedding={width: 7, projection: {place: first}}"]
     )
+
+
+@pytest.mark.parametrize("key", ["tasks", "boxes"])
+def test_tasks_and_boxes_are_inputs_of_an_encoder(key: str) -> None:
+    assert f"embedding.{key}: requires architecture: encoder" in told("gpt2", f"embedding.{key}=3")

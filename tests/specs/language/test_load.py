@@ -377,14 +377,14 @@ HEADS = "1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384"
         (["position.kind=ropee"], "position.kind: must be a registered position kind\n  value: 'ropee'\n"
          "  Did you mean 'rope'?"),
         (["decoder.block.norm.kind=mlp"], "decoder.block.norm.kind: must be a registered norm kind\n  value: 'mlp'\n"
-         "  mlp is a kind of feed_forward and connector. Choose from: layer_norm, rms_norm, batch_norm, none."),
+         "  mlp is a kind of feed_forward and connector. Choose from: layer_norm, rms_norm, batch_norm, affine, none."),
         (["position=rope"], "position: must be a mapping with a `kind` of position\n  value: 'rope'\n"
          "  Write a mapping, such as {kind: rope}."),
         (["position=7"], "position: must be a mapping with a `kind` of position\n  value: 7\n"
-         "  Write a mapping with a kind: learned, sinusoidal, convolutional, rope, alibi, relative_bias, none, disentangled, axial_rope, interpolated, relative_bias_2d, relative_key, relative_sinusoidal."),
+         "  Write a mapping with a kind: learned, sinusoidal, convolutional, stacked_convolutional, rope, alibi, relative_bias, none, disentangled, axial_rope, interpolated, relative_bias_2d, relative_key, relative_sinusoidal."),
         (["decoder.block=3"],
          "decoder.block: must be a mapping with a `kind` of block\n  value: 3\n"
-         "  Write a mapping with a kind: pre_norm, post_norm, parallel, reordered_norm, sandwich, normed_residual, side_transformer, conformer."),
+         "  Write a mapping with a kind: pre_norm, post_norm, parallel, reordered_norm, sandwich, normed_residual, side_transformer, conformer, bottleneck."),
         (["position={theta: 3.0}", "position.kind=null"], "position.kind: must be a registered position kind\n"
          "  value: None\n  Did you mean 'none'?"),
         (["d_model=-1"], "d_model: must be greater than 0\n  value: -1\n  Use 1 or more."),
@@ -406,7 +406,7 @@ HEADS = "1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384"
          "  Add {use: idle} to the list of layers, or remove the block."),
         (["summary=3"], "summary: must be a string\n  value: 3"),
         (["embedding=null"], "embedding: must be a mapping with a `kind` of embedding\n  value: None\n"
-         "  Write a mapping with a kind: tokens, next_token, patches, spectrogram, frames, subsampled_spectrogram, packed_patches, waveform, filtered_waveform."),
+         "  Write a mapping with a kind: tokens, next_token, patches, spectrogram, spectrogram_patches, frames, subsampled_spectrogram, packed_patches, waveform, filtered_waveform."),
         (["embedding.scale=sqrt"], "embedding.scale: must be a number, or 'sqrt_d_model'\n  value: 'sqrt'\n"
          "  Did you mean 'sqrt_d_model'?"),
         (["head.tie_embeddings=7"], "head.tie_embeddings: must be true or false\n  value: 7"),
@@ -471,6 +471,11 @@ HEADS = "1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384"
         (["head.tie_embeddings=true", "embedding.width=128"], "head.tie_embeddings: needs an embedding as wide as "
          "d_model, which is 768; embedding.width is 128\n  value: True\n"
          "  Set projection: true, tie_embeddings: false, or embedding.width: 768."),
+        (["head={kind: masked_language_modeling, dense_width: 5, norm: {kind: layer_norm}}"], "head.dense_width: must exceed "
+         "the width of the token table, which is 768, where scores use it\n  value: 5\n  Set tie_embeddings: false, or remove "
+         "dense_width."),
+        (["head={kind: question_answering, relevance: true}"], "head.relevance: must be false in a decoder, whose first token "
+         "sees no other\n  value: True\n  Remove it."),
         (["head={kind: question_answering, dense_bias: false}"], "head.dense_bias: belongs to a dense layer, which "
          "activation adds\n  value: False\n  Add activation: (identity for none), or remove dense_bias."),
         (["head={kind: classification, labels: 2, pooling: last, dense_width: 5}"], "head.dense_width: belongs to a dense "
@@ -492,8 +497,8 @@ HEADS = "1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384"
          "which is 50257\n  value: 50257\n  Use 0 to 50256."),
         (["head={kind: pooled, pooling: {token: 3, tokn: 3}}"], "head.pooling.tokn: is not a known key\n"
          "  Did you mean 'token'?"),
-        (["head={kind: pooled, pooling: middle}"], "head.pooling: must be 'first', 'last', 'mean', 'max', 'weighted_mean', 'mean_sqrt_length' or 'patches'\n"
-         "  value: 'middle'\n  Choose from: first, last, mean, max, weighted_mean, mean_sqrt_length, patches."),
+        (["head={kind: pooled, pooling: middle}"], "head.pooling: must be 'first', 'last', 'mean', 'max', 'weighted_mean', 'mean_sqrt_length', 'patches' or 'first_two'\n"
+         "  value: 'middle'\n  Choose from: first, last, mean, max, weighted_mean, mean_sqrt_length, patches, first_two."),
         (["head.bias=fixd"], "head.bias: must be true or false, or 'fixed'\n  value: 'fixd'\n  Did you mean 'fixed'?"),
         (["position={kind: rope, dimensions: 7}"], "position.dimensions: must be even: dimensions rotate in pairs\n"
          "  value: 7\n  Use 6 or 8."),

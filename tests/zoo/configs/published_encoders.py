@@ -22,7 +22,63 @@ ESM2 = {
     "token_dropout": True, "torch_dtype": "float32", "transformers_version": "4.25.0.dev0", "use_cache": True,
     "vocab_list": None, "vocab_size": 33,
 }  # fmt: skip
+DPR = {
+    "attention_probs_dropout_prob": 0.1, "gradient_checkpointing": False, "hidden_act": "gelu",
+    "hidden_dropout_prob": 0.1, "hidden_size": 768, "initializer_range": 0.02, "intermediate_size": 3072,
+    "layer_norm_eps": 1e-12, "max_position_embeddings": 512, "model_type": "dpr", "num_attention_heads": 12,
+    "num_hidden_layers": 12, "pad_token_id": 0, "position_embedding_type": "absolute", "projection_dim": 0,
+    "type_vocab_size": 2, "vocab_size": 30522,
+}  # fmt: skip
+LAYOUTLM = {
+    "attention_probs_dropout_prob": 0.1, "hidden_act": "gelu", "hidden_dropout_prob": 0.1, "initializer_range": 0.02,
+    "layer_norm_eps": 1e-12, "max_2d_position_embeddings": 1024, "max_position_embeddings": 512,
+    "model_type": "layoutlm", "pad_token_id": 0, "type_vocab_size": 2, "vocab_size": 30522,
+}  # fmt: skip
 ENCODERS: dict[str, dict[str, Any]] = {
+    "dpr-question-encoder-nq": {**DPR, "architectures": ["DPRQuestionEncoder"]},
+    "dpr-context-encoder-nq": {**DPR, "architectures": ["DPRContextEncoder"]},
+    "dpr-reader-nq": {**DPR, "architectures": ["DPRReader"]},
+    "layoutlm-base": {
+        **LAYOUTLM, "hidden_size": 768, "intermediate_size": 3072, "num_attention_heads": 12, "num_hidden_layers": 12,
+    },
+    "layoutlm-large": {
+        **LAYOUTLM, "hidden_size": 1024, "intermediate_size": 4096, "num_attention_heads": 16, "num_hidden_layers": 24,
+    },
+    "mobilebert-uncased": {
+        "architectures": ["MobileBertModel"], "attention_probs_dropout_prob": 0.1, "classifier_activation": False,
+        "embedding_size": 128, "hidden_act": "relu", "hidden_dropout_prob": 0.0, "hidden_size": 512,
+        "initializer_range": 0.02, "intermediate_size": 512, "intra_bottleneck_size": 128,
+        "key_query_shared_bottleneck": True, "layer_norm_eps": 1e-12, "max_position_embeddings": 512,
+        "model_type": "mobilebert", "normalization_type": "no_norm", "num_attention_heads": 4,
+        "num_feedforward_networks": 4, "num_hidden_layers": 24, "pad_token_id": 0,
+        "transformers_version": "4.6.0.dev0", "trigram_input": True, "true_hidden_size": 128, "type_vocab_size": 2,
+        "use_bottleneck": True, "use_bottleneck_attention": False, "vocab_size": 30522,
+    },
+    "rembert": {
+        "_name_or_path": "artefacts/pt_model", "attention_probs_dropout_prob": 0, "bos_token_id": 312,
+        "embedding_dropout_prob": 0, "embedding_size": 256, "eos_token_id": 313, "hidden_act": "gelu",
+        "hidden_dropout_prob": 0, "hidden_size": 1152, "initializer_range": 0.02, "input_embedding_size": 256,
+        "intermediate_size": 4608, "layer_norm_eps": 1e-12, "max_position_embeddings": 512, "model_type": "rembert",
+        "num_attention_heads": 18, "num_hidden_layers": 32, "output_embedding_size": 1664, "pad_token_id": 0,
+        "tie_word_embeddings": False, "transformers_version": "4.4.0.dev0", "type_vocab_size": 2, "use_cache": True,
+        "vocab_size": 250300,
+    },
+    "roformer-chinese-base": {
+        "architectures": ["RoFormerForMaskedLM"], "attention_probs_dropout_prob": 0.1, "embedding_size": 768,
+        "hidden_act": "gelu", "hidden_dropout_prob": 0.1, "hidden_size": 768, "initializer_range": 0.02,
+        "intermediate_size": 3072, "max_position_embeddings": 1536, "model_type": "roformer",
+        "num_attention_heads": 12, "num_hidden_layers": 12, "pad_token_id": 0, "rotary_value": False,
+        "type_vocab_size": 2, "vocab_size": 50000,
+    },
+    "vit-mae-base-16": {
+        "architectures": ["ViTMAEModel"], "attention_probs_dropout_prob": 0.0, "decoder_hidden_size": 512,
+        "decoder_intermediate_size": 2048, "decoder_num_attention_heads": 16, "decoder_num_hidden_layers": 8,
+        "hidden_act": "gelu", "hidden_dropout_prob": 0.0, "hidden_size": 768, "image_size": 224,
+        "initializer_range": 0.02, "intermediate_size": 3072, "layer_norm_eps": 1e-12, "mask_ratio": 0.75,
+        "model_type": "vit_mae", "norm_pix_loss": False, "num_attention_heads": 12, "num_channels": 3,
+        "num_hidden_layers": 12, "patch_size": 16, "qkv_bias": True, "torch_dtype": "float32",
+        "transformers_version": "4.16.0.dev0",
+    },
     "eurobert-210m": {
         **EUROBERT, "head_dim": 64, "hidden_size": 768, "intermediate_size": 3072, "num_attention_heads": 12,
         "num_hidden_layers": 12, "num_key_value_heads": 12,

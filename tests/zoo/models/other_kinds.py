@@ -75,6 +75,8 @@ REQUIRED: dict[str, Data] = {
     "rwkv7": {"heads": 2, "decay_rank": 4, "update_rank": 4, "gate_rank": 4},
     "rwkv_channel_mix": {"hidden": 96},
     "conformer": {"convolution": _CONFORMER},
+    "bottleneck": {"width": 16},
+    "spectrogram_patches": {"frames": 8, "mel_bins": 8, "patch_size": 4, "frame_stride": 2, "bin_stride": 2},
 }
 """The keys that a kind requires, where there are any; ``d_model`` stands for the width of the model."""
 

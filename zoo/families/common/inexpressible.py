@@ -18,11 +18,18 @@ _CODES = "codebooks of audio, and the networks of convolutions that read or writ
 _SERIES = "series of numbers in the place of tokens"
 _KEYPOINTS = "points of images, and pairs of them, as the output"
 _ENTITIES = "a second kind of input among the tokens"
+_QUERIES = "a decoder of trained queries, each of which gives a class and a box"
+_QFORMER = "trained queries that attend to an image (Q-Former)"
+_IMAGE_CODES = "codebooks of images, and the networks of convolutions that read or write them"
+_DECOMPOSED = (
+    "biases of scores that are computed from the queries, for the rows and the columns between two patches"
+)
+_DPT = "the outputs of several layers that convolutions fuse into an image (DPT)"
 _WINDOWS_AND_GLOBAL = "attention within windows and to chosen tokens that all others see"
 
 INEXPRESSIBLE = {
     **dict.fromkeys(
-        ("parakeet_rnnt", "parakeet_tdt"),
+        ("parakeet_rnnt", "parakeet_tdt", "nemotron_asr_streaming"),
         "a decoder that steps through the frames of the encoder (transducers) with recurrent layers (LSTM)",
     ),
     "florence2": "images whose width and resolution change between layers of convolutions and of attention among channels (DaViT), "
@@ -31,12 +38,12 @@ INEXPRESSIBLE = {
         ("modernvbert", "colmodernvbert"),
         "images among the tokens of an encoder, all of which see each other (colpali and colqwen2 are supported)",
     ),
-    **dict.fromkeys(("swin", "swinv2", "donut-swin"), _SHRINKING),
+    **dict.fromkeys(("swin", "swinv2", "donut-swin", "maskformer-swin"), _SHRINKING),
     "clap": f"audio whose width and resolution change between layers, and {_SHIFTED} (HTSAT)",
     "swin2sr": f"{_SHIFTED}, groups of layers with convolutions after them, and an enlarged image as the output",
     **dict.fromkeys(("detr", "conditional_detr", "deformable_detr", "table-transformer"), _BOXES),
     "owlv2": "boxes with a score for whether they hold anything",
-    "depth_anything": "the outputs of several layers that convolutions fuse into an image (DPT)",
+    **dict.fromkeys(("depth_anything", "prompt_depth_anything", "dpt", "zoedepth", "depth_pro"), _DPT),
     "modnet": "a network of convolutions alone (MobileNetV2 and its decoder), whose output is an image",
     "supertonic": "speech from text by flow matching: convolutions (ConvNeXt), a predictor of durations, steps of denoising and a vocoder",
     "rwkv": "the recurrence of RWKV-4, an average weighted by exponentials, and its gated channel mixing (RWKV-7 is supported)",
@@ -73,7 +80,6 @@ INEXPRESSIBLE = {
     "jetmoe": "attention whose heads are chosen by a router",
     "reformer": "attention among tokens of equal hashes, and reversible layers",
     # encoders of text
-    "mobilebert": "layers whose branches are narrower than what they read (bottlenecks), with several feed-forwards in a row",
     "squeezebert": "projections that are convolutions in groups",
     "convbert": "convolutions beside attention, whose kernels are computed from the tokens",
     "funnel": "tokens that are pooled between layers",
@@ -82,17 +88,15 @@ INEXPRESSIBLE = {
     "yoso": "attention among tokens that are sampled by their hashes",
     "mra": "attention of several resolutions",
     "canine": "characters, whose embeddings are hashed and which are shortened by convolutions",
-    "perceiver": "trained vectors that attend to the input",
-    "xlnet": "two streams of attention over permuted tokens (XLNet)",
     **dict.fromkeys(
-        ("xlm", "flaubert"), "embeddings of languages, and sinusoidal positions that are trained"
+        ("perceiver", "idefics2_perceiver", "idefics_perciever"), "trained vectors that attend to the input"
     ),
+    "xlnet": "two streams of attention over permuted tokens (XLNet)",
     "xmod": "layers for each language after each feed-forward",
-    "ibert": "arithmetic of integers in the layers themselves",
     "roc_bert": "embeddings of the shapes and the sounds of characters",
-    "splinter": "a head that answers questions from a token that stands for each answer",
     "tapas": "embeddings of rows, columns and ranks of a table",
-    **dict.fromkeys(("layoutlm", "lilt", "bros"), _BOXES_OF_WORDS),
+    "lilt": f"{_BOXES_OF_WORDS} in a second, narrower stack, whose scores and the first one's are added",
+    "bros": "biases of scores that are computed from where tokens are on a page",
     **dict.fromkeys(
         ("layoutlmv2", "layoutlmv3", "layoutxlm", "udop"), f"{_BOXES_OF_WORDS}, and the image of the page"
     ),
@@ -113,6 +117,11 @@ INEXPRESSIBLE = {
         ("voxtral_realtime", "voxtral_realtime_text"), "norms whose factors are computed from a delay"
     ),
     "prophetnet": "several streams, each of which guesses a further token",
+    "fsmt": "an encoder and a decoder with a vocabulary each",
+    **dict.fromkeys(
+        ("encoder-decoder", "speech-encoder-decoder"),
+        "an encoder and a decoder of any two families, which a config of its own describes each",
+    ),
     "rag": "a search for documents inside the model",
     # decoders
     "bitnet": "weights of -1, 0 and 1, and norms inside the branches",
@@ -130,10 +139,12 @@ INEXPRESSIBLE = {
     "cpmant": "segments whose distances are biases of scores",
     "decision_transformer": f"{_ENTITIES} (states, actions and rewards)",
     **dict.fromkeys(("csm", "moshi", "dia", "musicgen", "musicgen_melody", "bark", "higgs_audio_v2"), _CODES),
+    **dict.fromkeys(
+        ("csm_depth_decoder_model", "moshi_depth", "musicgen_decoder", "musicgen_melody_decoder"), _CODES
+    ),
+    **dict.fromkeys(("xcodec2", "neucodec", "wavtokenizer", "dia_decoder", "kyutai_speech_to_text"), _CODES),
     **dict.fromkeys(("encodec", "dac", "mimi", "xcodec", "vits", "univnet", "speecht5_hifigan"), _CODES),
     # speech
-    "audio-spectrogram-transformer": "patches that overlap",
-    "data2vec-audio": "positions by several convolutions in a row",
     **dict.fromkeys(("sew", "sew-d"), "frames that are pooled before the layers and spread out after them"),
     "speech_to_text": "frames that gated convolutions shorten",
     "speecht5": "one stack for speech and text, with networks before and after it",
@@ -157,6 +168,7 @@ INEXPRESSIBLE = {
             "poolformer",
             "swiftformer",
             "hiera",
+            "dinat",
             "focalnet",
         ),
         _PYRAMID,
@@ -165,13 +177,25 @@ INEXPRESSIBLE = {
     **dict.fromkeys(
         ("sam", "sam2", "sam_hq", "maskformer", "mask2former", "oneformer", "upernet", "eomt"), _MASKS
     ),
+    **dict.fromkeys(("rt_detr", "rt_detr_v2", "d_fine", "dab-detr"), _BOXES),
+    **dict.fromkeys(("deimv2", "lw_detr", "rf_detr", "pp_doclayout_v2", "pp_doclayout_v3"), _QUERIES),
+    **dict.fromkeys(("blip_2_qformer", "instructblip_qformer", "instructblipvideo_qformer"), _QFORMER),
+    **dict.fromkeys(("chameleon_vqgan", "emu3_vqgan", "janus_vqgan", "glm_image_vqmodel"), _IMAGE_CODES),
+    **dict.fromkeys(("sam_vision_model", "sam_hq_vision_model", "got_ocr2_vision"), _DECOMPOSED),
     **dict.fromkeys(
-        ("dpt", "zoedepth", "depth_pro"),
-        "the outputs of several layers that convolutions fuse into an image (DPT)",
+        (
+            *("sam_mask_decoder", "sam2_mask_decoder", "sam3_mask_decoder", "sam_hq_mask_decoder"),
+            *("edgetam", "edgetam_mask_decoder", "edgetam_video", "sam2_video", "sam3_tracker"),
+            *("sam3_video", "seggpt"),
+        ),
+        _MASKS,
     ),
-    **dict.fromkeys(("rt_detr", "rt_detr_v2", "d_fine"), _BOXES),
+    **dict.fromkeys(
+        ("hgnet_v2", "dinov3_convnext", "rt_detr_resnet", "textnet", "align_vision_model", "pp_lcnet"),
+        _CONVOLUTIONS,
+    ),
+    **dict.fromkeys(("xclip_vision_model", "videoprism_vision_model"), _FRAMES),
     "yolos": "trained queries among the patches, each of which gives a class and a box",
-    "vit_mae": "patches of which most are left out at random",
     "imagegpt": "scores of one class fewer than the embedding has",
     "vitpose": "heat maps as the output",
     **dict.fromkeys(("videomae", "timesformer", "vivit", "vjepa2"), _FRAMES),

@@ -1,12 +1,15 @@
-"""BERT (Devlin et al., 2018) and ERNIE (Sun et al., 2019) without embeddings of tasks: ``BertConfig``, ``ErnieConfig`` and their models."""
+"""BERT (Devlin et al., 2018) and the models with its layers: ERNIE (Sun et al., 2019), LayoutLM (Xu et al., 2019), the encoder
+of BertGeneration (Rothe et al., 2020), and the body of Splinter (Ram et al., 2021)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
+from zoo.families.common.config import Config
 from zoo.families.common.encoders import (
     BERT_RULES,
+    CLASSIFIER_DROPOUT,
     CLASSIFIER_RULES,
     FIXED,
     IGNORED,
@@ -19,9 +22,10 @@ from zoo.families.common.encoders import (
     pooler,
 )
 from zoo.families.common.family import Family
-from zoo.families.common.fields import Activation
-from zoo.families.common.template import Template
-from zoo.families.common.tensors import Tensors, affine, modules
+from zoo.families.common.fields import Activation, Bool, Checked, Float, Int
+from zoo.families.common.heads import BODY
+from zoo.families.common.template import Data, Field, FieldContext, Template
+from zoo.families.common.tensors import Tensors, affine, modules, same
 
 MASKED = masked(Activation("hidden_act", "gelu"))
 TENSORS = Tensors(
@@ -46,38 +50,108 @@ TENSORS = Tensors(
 )
 
 
+class _Tasks(Field):
+    """The number of embeddings of tasks, if the model has any."""
+
+    _switch, _count = Bool("use_task_id", default=False), Int("task_type_vocab_size", default=3)
+
+    def read(self, config: Config) -> int | None:
+        count: int = self._count.read(config)
+        return count if self._switch.read(config) else None
+
+    def write(self, value: int | None, context: FieldContext) -> Data:
+        return {**self._switch.write(bool(value), context), **self._count.write(value or 3, context)}
+
+
 def _family(
     model_type: str,
     prefix: str,
     tensors: Tensors = TENSORS,
     *,
-    fixed: Mapping[str, tuple[Template, str]] = FIXED,
-    ignored: tuple[str, ...] = (),
+    dropout: Field = CLASSIFIER_DROPOUT,
+    ignored: tuple[str, ...] = ("classifier_dropout",),  # of some heads
+    **embedding: Template,
 ) -> Family:
     classes = {
         f"{prefix}Model": pooler(),
         f"{prefix}ForMaskedLM": MASKED,
         f"{prefix}ForPreTraining": MASKED,
-        **classifiers(prefix, "tanh"),
+        **classifiers(prefix, "tanh", dropout),
     }
-    # the first is of some heads
+    if prefix == "LayoutLM":
+        del classes["LayoutLMForPreTraining"]
     return Family(
         model_type,
         tensors,
-        BertFields().body(),
+        BertFields().body(**embedding),
         classes,
-        fixed=fixed,
-        ignored=("classifier_dropout", *IGNORED, *ignored),
+        fixed=FIXED,
+        ignored=(*ignored, *IGNORED),
     )
 
+
+_GENERATION: dict[str, Any] = BertFields(50358, d_model=1024, heads=16, hidden=4096, depth=24).body()
 
 FAMILIES = (
     _family("bert", "Bert"),
     _family(
         "ernie",
         "Ernie",
-        replace(TENSORS, name="ernie", prefix="ernie."),
-        fixed={**FIXED, "use_task_id": (False, "embeddings of tasks are not supported")},
-        ignored=("task_type_vocab_size",),
+        replace(
+            TENSORS,
+            name="ernie",
+            rules=(
+                *TENSORS.rules,
+                same("embeddings.task_type_embeddings.weight", "embedding.task_type.weight"),
+            ),
+            prefix="ernie.",
+        ),
+        tasks=_Tasks(),
+    ),
+    _family(
+        "layoutlm",
+        "LayoutLM",
+        replace(
+            TENSORS,
+            name="layoutlm",
+            rules=(
+                *TENSORS.rules,
+                *(
+                    same(f"embeddings.{name[0]}_position_embeddings.weight", f"embedding.boxes.{name}.weight")
+                    for name in ("x", "y", "height", "width")
+                ),
+            ),
+            prefix="layoutlm.",
+        ),
+        dropout=Float("hidden_dropout_prob", default=0.1),
+        ignored=(),
+        boxes=Checked(
+            Int("max_2d_position_embeddings", default=1024), lambda count: count > 0, "must be 1 or more"
+        ),
+    ),
+    Family(
+        "splinter",
+        replace(TENSORS, name="splinter", prefix="splinter.", heads={}, optional=("splinter_qass.*",)),
+        BertFields().body(),
+        {"SplinterModel": BODY},
+        refused=dict.fromkeys(
+            ("SplinterForQuestionAnswering", "SplinterForPreTraining"),
+            "a head that answers questions from a token that stands for each answer",
+        ),
+        fixed=FIXED,
+        ignored=("question_token_id",),
+    ),
+    Family(
+        "bert-generation",
+        replace(TENSORS, name="bert-generation", heads={}, optional=("lm_head.*",)),
+        {
+            **_GENERATION,
+            "embedding": {
+                name: part for name, part in _GENERATION["embedding"].items() if name != "token_types"
+            },
+        },
+        {"BertGenerationEncoder": BODY},
+        refused={"BertGenerationDecoder": "BERT's layers as a decoder, which may attend to an encoder"},
+        fixed=FIXED,
     ),
 )

@@ -1,5 +1,6 @@
 """RoBERTa (Liu et al., 2019) and the models with its layers: XLM-RoBERTa (Conneau et al., 2020), CamemBERT (Martin et al., 2020),
-data2vec for text (Baevski et al., 2022), XLM-R XL (Goyal et al., 2021), and RoBERTa with norms before its branches (Ott et al., 2019, fairseq).
+data2vec for text (Baevski et al., 2022), XLM-R XL (Goyal et al., 2021),
+I-BERT (Kim et al., 2021) in floating point, and RoBERTa with norms before its branches (Ott et al., 2019, fairseq).
 
 BERT with other names for the heads.  Positions start after the padding token's id, as in fairseq: the rows of the table
 up to it are unused.
@@ -7,6 +8,7 @@ up to it are unused.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +16,7 @@ from zoo.families.common import fields as f
 from zoo.families.common.decoders import layer_norm
 from zoo.families.common.encoders import (
     BERT_RULES,
+    CLASSIFIER_DROPOUT,
     EMBEDDINGS,
     FIXED,
     IGNORED,
@@ -28,6 +31,7 @@ from zoo.families.common.encoders import (
     pooler,
 )
 from zoo.families.common.family import Family
+from zoo.families.common.template import Field, Template
 from zoo.families.common.tensors import Tensors, affine, modules, projections
 
 _OFFSET = f.after_padding()
@@ -45,7 +49,15 @@ _TENSORS = Tensors(
 
 
 def _family(
-    model_type: str, prefix: str, fields: BertFields, tensors: Tensors = _TENSORS, **parts: Any
+    model_type: str,
+    prefix: str,
+    fields: BertFields,
+    tensors: Tensors = _TENSORS,
+    *,
+    fixed: Mapping[str, tuple[Template, str]] = FIXED,
+    dropout: Field = CLASSIFIER_DROPOUT,
+    ignored: tuple[str, ...] = ("classifier_dropout",),  # of some heads
+    **parts: Any,
 ) -> Family:
     body: dict[str, Any] = {
         **fields.body(**parts),
@@ -57,10 +69,9 @@ def _family(
     classes = {
         f"{prefix}Model": pooler(),
         f"{prefix}ForMaskedLM": masked("gelu"),
-        **classifiers(prefix, "tanh"),
+        **classifiers(prefix, "tanh", dropout),
     }
-    ignored = ("classifier_dropout", *IGNORED)  # of some heads
-    return Family(model_type, tensors, body, classes, fixed=FIXED, ignored=ignored)
+    return Family(model_type, tensors, body, classes, fixed=fixed, ignored=(*ignored, *IGNORED))
 
 
 _DATA2VEC = replace(_TENSORS, name="data2vec-text", prefix="data2vec_text.")
@@ -107,6 +118,13 @@ _EXTRA_LARGE = replace(
     ),
 )
 
+_INTEGERS = replace(
+    _TENSORS,
+    name="ibert",
+    prefix="ibert.",
+    unused=(*UNUSED, "*_scaling_factor", "*_integer", "*.x_min", "*.x_max", "*.LayerNorm.shift"),
+)
+
 FAMILIES = (
     _family("roberta", "Roberta", BertFields(50265)),
     _family("xlm-roberta", "XLMRoberta", BertFields(30522)),
@@ -120,5 +138,17 @@ FAMILIES = (
         _EXTRA_LARGE,
         kind="pre_norm",
         norm=layer_norm("layer_norm_eps"),
+    ),
+    _family(
+        "ibert",
+        "IBert",
+        BertFields(30522),
+        _INTEGERS,
+        fixed={
+            **FIXED,
+            "quant_mode": (False, "arithmetic of integers in the layers themselves is not supported"),
+        },
+        dropout=f.Float("hidden_dropout_prob", default=0.1),
+        ignored=("force_dequant",),
     ),
 )

@@ -1,4 +1,5 @@
-"""wav2vec 2.0 (Baevski et al., 2020), HuBERT (Hsu et al., 2021) and WavLM (Chen et al., 2021): encoders of speech.
+"""wav2vec 2.0 (Baevski et al., 2020), HuBERT (Hsu et al., 2021), WavLM (Chen et al., 2021) and data2vec for audio (Baevski et al.,
+2022): encoders of speech.
 
 Base models normalise the first convolution over time, and take no mask; large ones normalise the channels of every
 convolution.
@@ -6,7 +7,9 @@ convolution.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from specs.base.base import Component
@@ -79,35 +82,58 @@ class _LayerSum(f.Bool):
         return summed
 
 
-def stem(projection_norm: Template) -> dict[str, Template]:
+_CONVOLUTION_NORM = f.Choice("feat_extract_norm", {"group": "group", "layer": "layer"}, "group")
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """The parts in which data2vec differs from the others: positions, places of norms, and the norm of vectors with their positions."""
+
+    position: Mapping[str, Template] = field(
+        default_factory=lambda: {
+            "kind": "convolutional",
+            "kernel": f.Int("num_conv_pos_embeddings", default=128),
+        }
+    )
+    kind: Template = _KIND
+    convolution_norm: Template = _CONVOLUTION_NORM
+    norm: Template = field(default_factory=_SumNorm)
+
+
+def stem(projection_norm: Template, convolution_norm: Template = _CONVOLUTION_NORM) -> dict[str, Template]:
     """The embedding of samples, without what follows its projection."""
     return {
         "kind": "waveform",
         "convolutions": _FeatureConvolutions(),
-        "convolution_norm": f.Choice("feat_extract_norm", {"group": "group", "layer": "layer"}, "group"),
+        "convolution_norm": convolution_norm,
         "bias": f.Bool("conv_bias", default=False),
         "activation": _ACTIVATION,
         "projection_norm": projection_norm,
     }
 
 
-def _body(projection_norm: Template, position: Template, **of_encoder: Template) -> dict[str, Template]:
+def _body(
+    projection_norm: Template, position: Template, layout: _Layout, **of_encoder: Template
+) -> dict[str, Template]:
     """The body; ``position`` is the attention's own position, and ``of_encoder`` are further keys of the encoder."""
     return {
         "architecture": "encoder",
         "*": f.Stated(mask_time_prob=0.0, mask_feature_prob=0.0),
         "d_model": f.Int("hidden_size", default=768),
         "position": {
-            "kind": "convolutional",
-            "kernel": f.Int("num_conv_pos_embeddings", default=128),
+            **layout.position,
             "groups": f.Int("num_conv_pos_embedding_groups", default=16),
             "activation": _ACTIVATION,
         },
-        "embedding": {**stem(projection_norm), "norm": _SumNorm(), "dropout": _DROPOUT},
+        "embedding": {
+            **stem(projection_norm, layout.convolution_norm),
+            "norm": layout.norm,
+            "dropout": _DROPOUT,
+        },
         "encoder": Layers(
             f.Depth("num_hidden_layers", default=12),
             {
-                "kind": _KIND,
+                "kind": layout.kind,
                 "norm": _NORM,
                 "attention": multi_head(
                     12, dropout=f.Float("attention_dropout", default=0.1), position=position
@@ -219,8 +245,10 @@ def _family(
     projection_norm: Template = _NORM,
     position: Template = None,
     more: tuple[str, ...] = (),
+    layout: _Layout = _Layout(),
 ) -> Family:
-    summed = _body(projection_norm, position, weighted_layer_sum=_LayerSum())
+    body = functools.partial(_body, projection_norm, position, layout)
+    summed = body(weighted_layer_sum=_LayerSum())
     return Family(
         model_type,
         Tensors(
@@ -247,7 +275,7 @@ def _family(
                 "project_q.*",
             ),
         ),
-        _body(projection_norm, position),
+        body(),
         {
             f"{name}ForCTC": CTC,
             f"{name}Model": BODY,
@@ -301,4 +329,23 @@ FAMILIES = (
     _family("wavlm", "WavLM", _WITHOUT_ADAPTERS, _GATES, position=_GATED),
     _family("unispeech", "UniSpeech", {}, more=("replace_prob",)),
     _family("unispeech-sat", "UniSpeechSat", {}, more=("num_clusters",)),
+    _family(
+        "data2vec-audio",
+        "Data2VecAudio",
+        _WITHOUT_ADAPTERS,
+        modules(
+            {"encoder.pos_conv_embed.layers.{layer}.conv": "embedding.position.layers.{layer}"},
+        ),
+        more=("do_stable_layer_norm", "feat_extract_norm"),  # which the reference does not read
+        layout=_Layout(
+            {
+                "kind": "stacked_convolutional",
+                "kernel": f.Int("conv_pos_kernel_size", default=19),
+                "layers": f.Int("num_conv_pos_embeddings", default=5),
+            },
+            kind="post_norm",
+            convolution_norm="layer",
+            norm=_NORM,
+        ),
+    ),
 )

@@ -1,10 +1,11 @@
-"""BEiT (Bao et al., 2021) at the image size of the config: ``BeitConfig``, ``BeitModel``, ``BeitForImageClassification``.
+"""BEiT (Bao et al., 2021) and data2vec for images (Baevski et al., 2022), at the image size of the config.
 
 At other image sizes the reference interpolates positions and biases.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from specs.kinds.patch_positions import RelativeBias2d
@@ -14,7 +15,7 @@ from zoo.families.common.blocks import mlp, multi_head
 from zoo.families.common.config import Config
 from zoo.families.common.encoders import NORM
 from zoo.families.common.family import Family, HeadClass
-from zoo.families.common.heads import Labels
+from zoo.families.common.heads import BODY, Labels
 from zoo.families.common.held import LAYERS_OF_IMAGES, also_named
 from zoo.families.common.images import MEAN_POOLING, NormUnlessMean, patches
 from zoo.families.common.layers import Layers
@@ -127,21 +128,36 @@ _TENSORS = Tensors(
     optional=("pooler.*", "classifier.*", "embeddings.mask_token", "*relative_position_index"),
 )
 
-FAMILIES = (
-    Family(
-        "beit",
-        _TENSORS,
+_UNREAD = (
+    *("drop_path_rate", "use_mask_token", "vocab_size"),  # of training
+    *("add_fpn", "reshape_hidden_states", "out_features", "out_indices", "stage_names"),
+    *("pool_scales", "use_auxiliary_head", "auxiliary_loss_weight", "auxiliary_channels"),
+    *("auxiliary_num_convs", "auxiliary_concat_input", "semantic_loss_ignore_index"),
+    "segmentation_indices",
+)
+
+
+def _family(model_type: str, prefix: str, tensors: Tensors, alone: HeadClass) -> Family:
+    return Family(
+        model_type,
+        tensors,
         _BODY,
         {
-            "BeitForImageClassification": HeadClass("classification", {"labels": Labels(), "*": _POOLING}),
-            "BeitModel": HeadClass("pooled", {"*": _POOLING}),
+            f"{prefix}ForImageClassification": HeadClass(
+                "classification", {"labels": Labels(), "*": _POOLING}
+            ),
+            f"{prefix}Model": alone,
         },
-        ignored=(
-            *("drop_path_rate", "use_mask_token", "vocab_size"),  # of training
-            *("add_fpn", "reshape_hidden_states", "out_features", "out_indices", "stage_names"),
-            *("pool_scales", "use_auxiliary_head", "auxiliary_loss_weight", "auxiliary_channels"),
-            *("auxiliary_num_convs", "auxiliary_concat_input", "semantic_loss_ignore_index"),
-            "segmentation_indices",
-        ),
+        ignored=_UNREAD,
+    )
+
+
+FAMILIES = (
+    _family("beit", "Beit", _TENSORS, HeadClass("pooled", {"*": _POOLING})),
+    _family(
+        "data2vec-vision",
+        "Data2VecVision",
+        replace(_TENSORS, name="data2vec-vision", prefix="data2vec_vision."),
+        BODY,
     ),
 )

@@ -16,7 +16,7 @@ from zoo.families.decoders.gpt2 import FAMILIES as GPT2_FAMILIES
 from zoo.families.vision.vit import FAMILIES as VIT_FAMILIES
 
 (_GPT2,) = GPT2_FAMILIES
-(_VIT,) = VIT_FAMILIES
+_VIT = VIT_FAMILIES[0]
 
 _TROCR = Family(
     "trocr",

@@ -1,11 +1,13 @@
-"""Megatron-BERT and ERNIE against transformers."""
+"""Megatron-BERT, ERNIE and LayoutLM against transformers."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
 import transformers as hf
+from hypothesis import strategies as st
 
+from tests.parity.families.draws import FLAG
 from tests.parity.families.encoder_tests import EncoderTests, draw_bert
 from tests.parity.families.llamas import ALL
 
@@ -38,5 +40,26 @@ class TestMegatronBert(EncoderTests):
 
 class TestErnie(TestMegatronBert):
     model_class = hf.ErnieForMaskedLM
+    configs: ClassVar[Any] = {
+        "tasks": {**CONFIGS["odd heads"], "use_task_id": True, "task_type_vocab_size": 4},
+        "untied": CONFIGS["untied"],
+    }
     heads = ALL
-    refusals: ClassVar[Any] = (("use_task_id", True, "use_task_id: must be false"),)
+    refusals = ()
+
+    @staticmethod
+    def draw(data):
+        return draw_bert(data) | dict(use_task_id=FLAG, task_type_vocab_size=st.integers(1, 5))
+
+
+class TestLayoutLM(TestMegatronBert):
+    model_class = hf.LayoutLMForMaskedLM
+    configs: ClassVar[Any] = {
+        name: {**values, "max_2d_position_embeddings": 30} for name, values in CONFIGS.items()
+    }
+    heads = ALL
+    refusals: ClassVar[Any] = (("max_2d_position_embeddings", 0, "must be 1 or more"),)
+
+    @staticmethod
+    def draw(data):
+        return draw_bert(data) | dict(max_2d_position_embeddings=st.integers(1, 40))

@@ -88,3 +88,16 @@ class TestRobertaPreLayerNorm(TestXLMRoberta):
 class TestXLMRobertaXL(TestXLMRoberta):
     model_class = hf.XLMRobertaXLForMaskedLM
     heads = ALL
+
+
+class TestIBert(TestRoberta):
+    model_class = hf.IBertForMaskedLM
+    configs = {
+        name: {**values, "hidden_act": "gelu"} for name, values in CONFIGS.items() if name != "other padding"
+    }
+    heads = ALL
+    refusals: ClassVar[Any] = (("quant_mode", True, "arithmetic of integers"),)
+
+    @staticmethod
+    def draw(data):
+        return TestRoberta.draw(data) | dict(hidden_act="gelu")

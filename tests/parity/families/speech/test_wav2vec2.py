@@ -1,4 +1,4 @@
-"""wav2vec 2.0, HuBERT and WavLM against transformers."""
+"""wav2vec 2.0, HuBERT, WavLM and data2vec for audio against transformers."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import torch
 import transformers as hf
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
+from transformers.models.data2vec import modeling_data2vec_audio
 from transformers.models.wavlm.modeling_wavlm import WavLMAttention
 
 from specs.language.load import load as load_spec
@@ -134,6 +135,55 @@ class TestWavLM(TestWav2Vec2):
     @staticmethod
     def draw(data):
         return TestWav2Vec2.draw(data) | {"num_buckets": st.sampled_from([4, 8, 320])}
+
+
+def _without_padding(self, hidden_states):
+    """Positions of a padded row as of the row alone: the reference zeroes padding before the first convolution alone."""
+    real = (hidden_states != 0).any(-1)[:, None]
+    hidden_states = hidden_states.transpose(1, 2)
+    for layer in self.layers:
+        hidden_states = layer(hidden_states * real)
+    return hidden_states.transpose(1, 2)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _positions_of_rows_alone():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            modeling_data2vec_audio.Data2VecAudioPositionalConvEmbedding, "forward", _without_padding
+        )
+        yield
+
+
+class TestData2VecAudio(TestWav2Vec2):
+    model_class = hf.Data2VecAudioForCTC
+    configs = {
+        name: {
+            **{field: value for field, value in values.items() if field not in ("feat_extract_norm", "do_stable_layer_norm")},
+            "num_conv_pos_embeddings": 3,
+            "conv_pos_kernel_size": kernel,
+        }
+        for (name, values), kernel in zip(CONFIGS.items(), (5, 4, 1), strict=True)
+    }  # fmt: skip
+    others = classifiers(
+        hf.Data2VecAudioModel,
+        hf.Data2VecAudioForAudioFrameClassification,
+        hf.Data2VecAudioForSequenceClassification,
+    )
+    refusals = (("add_adapter", True, "must be false", "adapters"),)
+
+    def check(self, model_class, config, directory, **options):
+        return RightPaddedTests.check(self, model_class, config, directory, **options)
+
+    @staticmethod
+    def draw(data):
+        fields = TestWav2Vec2.draw(data)
+        del fields["feat_extract_norm"], fields["do_stable_layer_norm"]
+        depth = len(fields["conv_kernel"])
+        return fields | dict(
+            num_conv_pos_embeddings=st.integers(1, 4), conv_pos_kernel_size=st.integers(1, 9),
+            conv_dim=lists(st.integers(5, 9), depth),  # norms of two channels keep signs alone
+        )  # fmt: skip
 
 
 def test_kernels_are_read_under_their_old_names_and_written_back_exactly(tmp_path):

@@ -1,6 +1,8 @@
-"""BEiT against transformers."""
+"""BEiT and data2vec for images against transformers."""
 
 from __future__ import annotations
+
+from typing import Any, ClassVar
 
 import pytest
 import transformers as hf
@@ -26,7 +28,7 @@ class TestBeit(RightPaddedTests):
     heads = ("Model",)
     of_others = tuple(configs)
     of_refusals = "none"
-    refusals = (
+    refusals: ClassVar[Any] = (
         ("image_size", [32, 24], "must be a whole number", "square"),
         ({"use_relative_position_bias": True, "use_shared_relative_position_bias": True}, "use_shared_relative_position_bias: must not", "one of"),
         ({"use_relative_position_bias": True, "use_absolute_position_embeddings": True}, "use_relative_position_bias: must not", "one of"),
@@ -42,6 +44,15 @@ class TestBeit(RightPaddedTests):
         position = data.draw(st.sampled_from([{}, *({name: True} for name in names)]), "position")
         scale = st.sampled_from([0.0, 1e-5, 0.1])
         return draw_patches(data, layer_scale_init_value=scale, use_mean_pooling=FLAG, **position)
+
+
+class TestData2VecVision(TestBeit):
+    model_class = hf.Data2VecVisionForImageClassification
+    configs = {"per layer": TestBeit.configs["per layer"]}
+    heads = ("Model",)
+    of_others = ()
+    of_refusals = ""
+    refusals = (("image_size", [32, 24], "must be a whole number", "square"),)
 
 
 @pytest.mark.slow

@@ -1,9 +1,10 @@
-"""ViT against transformers."""
+"""ViT and the models with its layers against transformers."""
 
 from __future__ import annotations
 
 import pytest
 import transformers as hf
+from transformers.models.vit_mae import modeling_vit_mae
 
 from tests.parity.families.draws import FLAG
 from tests.parity.families.family import RightPaddedTests
@@ -47,6 +48,56 @@ class TestViT(RightPaddedTests):
             "ViTForImageClassification",
         ),
     )
+
+    @staticmethod
+    def draw(data):
+        return draw_patches(data, qkv_bias=FLAG)
+
+
+class TestMSN(RightPaddedTests):
+    model_class = hf.ViTMSNForImageClassification
+    defaults = {"num_labels": 5}
+    configs = {
+        name: {field: value for field, value in values.items() if field != "pooler_act"}
+        for name, values in TestViT.configs.items()
+    }
+    heads = ("Model",)
+    refusals = (("hidden_act", "gellu", "is not supported", "gelu"),)
+
+    @staticmethod
+    def draw(data):
+        return draw_patches(data, qkv_bias=FLAG)
+
+
+class TestIJepa(RightPaddedTests):
+    model_class = hf.IJepaForImageClassification
+    defaults = {"num_labels": 5}
+    configs = TestViT.configs
+    heads = ("Model",)
+    refusals = (("pooler_output_size", 9, "must be 21", "keeps the width"),)
+
+    @staticmethod
+    def draw(data):
+        return draw_patches(data, qkv_bias=FLAG)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _all_patches_in_their_order():
+    """The reference leaves out patches at random and shuffles the others, even where all are kept."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            modeling_vit_mae.ViTMAEEmbeddings, "random_masking", lambda self, x, noise=None: (x, None, None)
+        )
+        yield
+
+
+class TestMAE(RightPaddedTests):
+    model_class = hf.ViTMAEModel
+    configs = {
+        name: {field: value for field, value in values.items() if field != "pooler_act"}
+        for name, values in TestViT.configs.items()
+    }
+    refusals = (("architectures", ["ViTMAEForPreTraining"], "paints the patches", "ViTMAEModel"),)
 
     @staticmethod
     def draw(data):

@@ -1,0 +1,51 @@
+"""Blocks that are narrower inside than the residual stream."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from specs.base.base import Fault, RuleContext, Width
+from specs.base.registry import register
+from specs.base.roles import Role
+from specs.kinds.block import BlockParts
+from specs.kinds.feed_forward import FeedForward
+from specs.kinds.mixer import Attention
+from specs.kinds.residual import Add
+
+
+@register("block")
+class Bottleneck(BlockParts):
+    """A block of post-norm branches in a narrower stream, between a matrix into it and one out of it (MobileBERT: Sun et al., 2020).
+
+    Queries and keys read the input through a matrix of their own; values read it as it is. Each matrix has a norm after it.
+    """
+
+    kind: Literal["bottleneck"] = "bottleneck"
+    width: Annotated[Width, Role.WIDTH]
+    """Width of the narrower stream (MobileBERT: 128)."""
+    feed_forwards: Annotated[int, Field(gt=0, le=2**6)] = 1
+    """Number of feed-forwards in a row, each with its norm (MobileBERT: 4)."""
+    attention: Attention
+    """Self-attention, the first branch."""
+    feed_forward: FeedForward
+    """Feed-forward network, each of the other branches."""
+    output_is_normalised: ClassVar[bool] = True
+
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        yield from super().faults(replace(context, d_model=self.width))
+        simple = (
+            ("residual", self.residual if self.residual != Add() else None),
+            ("feed_forward_residual", self.feed_forward_residual),
+            ("mixer", self.mixer),
+            ("layer_scale", self.layer_scale),
+            ("sharing", self.sharing),
+        )
+        for key, value in simple:
+            if value is not None:
+                yield Fault(
+                    (key,), "must not be set in a bottleneck", getattr(value, "kind", value), "Remove it."
+                )
+        if context.causal:
+            yield Fault(("kind",), "belongs to an encoder", self.kind, "Use post_norm.")
