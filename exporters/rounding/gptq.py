@@ -2,8 +2,7 @@
 
 https://arxiv.org/abs/2210.17323, with columns in order of importance (act-order), and with the scales of all blocks searched
 beforehand, so that blocks hold neighbouring columns. The codes are those of the paper, computed without an inverse: with
-products L L^T, a column's code makes its term of |L^T e| small, e the errors so far (https://arxiv.org/abs/2507.18553). The
-scales are then those of least error for the chosen codes, at no cost in the file or at run time.
+products L L^T, a column's code makes its term of |L^T e| small, e the errors so far (https://arxiv.org/abs/2507.18553).
 """
 
 from __future__ import annotations
@@ -22,9 +21,6 @@ DAMPING = 0.01
 STRIDE = 128
 """The number of columns between two corrections of all later columns."""
 
-MOST = 2.0
-"""The largest factor by which a scale changes for the chosen codes."""
-
 PARTS = 16
 """The number of parts of columns whose products are computed one after another: more save work, but are slower."""
 
@@ -33,25 +29,25 @@ PARTS = 16
 class FactoredProducts:
     """The products of a layer's inputs, factored once for all matrices that read them.
 
-    ``products``: x^T x with damping, K K; ``importance``: the mean square of each column up to a factor, K; ``order``: columns in ascending order of it; ``factor``:
+    ``importance``: the mean square of each column up to a factor, K; ``order``: columns in ascending order of it; ``factor``:
     the lower Cholesky factor in that order with each column divided by its diagonal, K K.
     """
 
-    products: Tensor
     importance: Tensor
     order: Tensor
     factor: Tensor
 
     @staticmethod
     def of(products: Tensor) -> FactoredProducts:
-        """Damp x^T x, K K, in place, and factor it. Columns of 0 get the least importance. It uses twice the memory of its argument."""
+        """Factor x^T x, K K, which is unchanged. Columns of 0 get the least importance. It uses twice the memory of its argument."""
         importance = products.diagonal().clone()
         importance[importance == 0] = importance[importance > 0].min() if importance.any() else 1.0
         order = importance.argsort()
-        products.diagonal().copy_(importance + DAMPING * importance.mean())
-        factor = torch.linalg.cholesky(products[order[:, None], order])
-        factor.div_(factor.diagonal().clone())
-        return FactoredProducts(products, importance, order, factor)
+        matrix = products[order[:, None], order]
+        matrix.diagonal().copy_(importance[order] + DAMPING * importance.mean())
+        factor = torch.linalg.cholesky(matrix)
+        del matrix
+        return FactoredProducts(importance, order, factor.div_(factor.diagonal().clone()))
 
 
 def gptq(
@@ -59,8 +55,8 @@ def gptq(
 ) -> Quantized:
     """Choose codes of rows, N K, for inputs x with factored products, so that the summed error of rows @ x is small.
 
-    Scales are those of the chosen codes, in ``dtype``. Columns whose inputs are always 0 are rounded to nearest. In addition to its
-    arguments, which are unchanged, it uses three times the memory of ``rows``.
+    ``dtype`` is the dtype of scales. Columns whose inputs are always 0 are rounded to nearest. In addition to its arguments,
+    which are unchanged, it uses twice the memory of ``rows``.
     """
     count, width = rows.shape
     nearest = searched(blocks, rows, inputs.importance, dtype)
@@ -83,33 +79,7 @@ def gptq(
             errors[later - 1] -= (code - zero) * scale
         left[:start].addmm_(factor[start:end, :start].T, errors)
     del left
-    codes = blocks.split(codes.T.contiguous()).to(torch.uint8)
-    return _refined(blocks, rows, Quantized(codes, nearest.scales, nearest.zeros), inputs.products)
-
-
-def _refined(blocks: Blocks, rows: Tensor, quantized: Quantized, products: Tensor) -> Quantized:
-    """The same codes with the scales for which the error of rows @ x is least, one block after another."""
-    width = rows.shape[1]
-    size = blocks.size_in(width)
-    steps = (quantized.codes.to(torch.float32) - quantized.zeros[..., None].to(torch.float32)).flatten(1)
-    scales = quantized.scales.to(torch.float32)  # N B
-    refined = torch.empty_like(scales)
-    left = (rows - blocks.restore(quantized, width)) @ products  # N K
-    stride = size * max(1, STRIDE // size)
-    for start in range(0, width, stride):
-        end = min(start + stride, width)
-        changes = torch.zeros_like(rows[:, start:end], dtype=torch.float32)
-        for column in range(start, end, size):
-            block, part = column // size, slice(column, min(column + size, end))
-            here = slice(part.start - start, part.stop - start)
-            gradient = left[:, part] - changes @ products[start:end, part]
-            step, scale = steps[:, part], scales[:, block]
-            square = ((step @ products[part, part]) * step).sum(1).clamp(min=torch.finfo(torch.float32).tiny)
-            change = (gradient * step).sum(1) / square
-            refined[:, block] = scale * (1 + change / scale).clamp(1 / MOST, MOST)
-            changes[:, here] = (refined[:, block] - scale)[:, None] * step
-        left[:, end:].addmm_(changes, products[start:end, end:], alpha=-1)
-    return Quantized(quantized.codes, refined.to(quantized.scales.dtype), quantized.zeros)
+    return Quantized(blocks.split(codes.T.contiguous()).to(torch.uint8), nearest.scales, nearest.zeros)
 
 
 def products_of(rows: Tensor) -> Tensor:
