@@ -10,7 +10,7 @@ import operator
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from inspect import signature
+from inspect import Parameter, signature
 from typing import Any
 
 import torch
@@ -65,16 +65,16 @@ class _Parts(GraphAppendingTracer):
 
     def trace(self, block: nn.Module) -> fx.Graph:
         """The graph of the block's forward."""
-        inputs = {
-            name: self.create_proxy("placeholder", name, (), {})
-            for name in signature(block.forward).parameters
-        }
+        inputs = signature(block.forward).bind_partial()
+        for name, parameter in inputs.signature.parameters.items():
+            if parameter.kind not in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD):
+                inputs.arguments[name] = self.create_proxy("placeholder", name, (), {})
         parts = [(path, part) for path, part in block.named_modules() if path and _is_part(path, part)]
         before = [vars(part).get("forward") for _, part in parts]
         try:
             for path, part in parts:
                 vars(part)["forward"] = partial(self._call, path)
-            result = block(**inputs)
+            result = block(*inputs.args, **inputs.kwargs)
         finally:
             for (_, part), forward in zip(parts, before, strict=True):
                 del vars(part)["forward"]

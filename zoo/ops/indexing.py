@@ -34,16 +34,14 @@ def indexed_axes(
     Raises TypeError, IndexError or ValueError for an index that torch rejects, and for indexing with tensors.
     """
     parts = list(index) if isinstance(index, tuple) else [index]
-    used, ellipsis = 0, len(parts)
-    for place, part in enumerate(parts):
+    used = 0
+    for part in parts:
         if isinstance(part, _REFUSED):
             raise TypeError("indexing with a tensor or a list is not traced: use F.embedding to look up rows")
-        if part is Ellipsis:
-            ellipsis = min(ellipsis, place)
-        elif part is not None:
-            used += 1
+        used += part is not None and part is not Ellipsis
     if used > len(shape):
         raise IndexError(f"{used} indices for a tensor with {len(shape)} axes")
+    ellipsis = next((i for i, part in enumerate(parts) if part is Ellipsis), len(parts))
     parts[ellipsis : ellipsis + 1] = [_ALL] * (len(shape) - used)
     result: list[tuple[int | None, int | None, Any]] = []
     axis = 0

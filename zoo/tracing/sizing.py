@@ -38,18 +38,18 @@ class SizedGraph:
         self._same_value: dict[fx.Node, fx.Node] = {}
         self._first_with: dict[tuple[Any, ...], fx.Node] = {}
         self._calls: dict[tuple[Any, str, str], fx.Node] = {}
-        each, everywhere = tuple(range(len(points))), (0,) * len(points)
+        apart, everywhere = tuple(range(len(points))), (0,) * len(points)
         for node in graph.nodes:
             match node.op:
                 case "placeholder":
                     placeholder = placeholders[str(node.target)]
                     shapes = [tuple(_number(dim, numbers) for dim in placeholder.dims) for numbers in points]
-                    self._keep(node, [TensorInfo(shape, placeholder.dtype) for shape in shapes], each)
+                    self._keep(node, [TensorInfo(shape, placeholder.dtype) for shape in shapes], apart)
                 case "get_attr":
                     self._keep(node, [node.meta["info"][0]], everywhere)
                 case "call_function" | "call_method":
                     self._work_out(node, everywhere)
-        self.by_point = [_Point(self._columns, index) for index in each]
+        self.by_point = [_Point(self._columns, index) for index in apart]
 
     def once_each(
         self, call: fx.Node, reading: Callable[[fx.Node, Mapping[fx.Node, Any]], Number]
@@ -57,7 +57,7 @@ class SizedGraph:
         """A reading of the arguments and the result of a call that is its own ``same_call``, at each point."""
         arguments = self._arguments[call]
         results = [reading(call, infos) for infos in arguments.infos]
-        return [results[index] for index in arguments.at]
+        return [results[index] for index in arguments.partition]
 
     def _work_out(self, node: fx.Node, everywhere: Partition) -> None:
         """Keep the results of a call; an earlier call with the same arguments has the same."""
@@ -69,36 +69,38 @@ class SizedGraph:
             return
         static = is_static(node)
         columns = [(operand, self._columns[operand]) for operand in node.all_input_nodes]
-        at, points = self._join((everywhere,) if static else tuple(column.at for _, column in columns))
+        partition, points = self._join(
+            (everywhere,) if static else tuple(column.partition for _, column in columns)
+        )
         different = list[dict[fx.Node, Any]]()
         for point in points:
-            infos = {operand: column.infos[column.at[point]] for operand, column in columns}
+            infos = {operand: column.infos[column.partition[point]] for operand, column in columns}
             if static:
                 infos[node] = node.meta["info"][0]
             else:
                 args, kwargs = fx.map_arg((node.args, node.kwargs), infos.__getitem__)
                 infos[node] = result_info(node.target, args, kwargs)
             different.append(infos)
-        self._arguments[node] = _Arguments(different, at)
-        self._keep(node, [infos[node] for infos in different], at)
+        self._arguments[node] = _Arguments(different, partition)
+        self._keep(node, [infos[node] for infos in different], partition)
 
     def _join(self, partitions: tuple[Partition, ...]) -> tuple[Partition, list[int]]:
         """The classes of points that are in one class of each of some partitions, and the first point of each."""
         if partitions not in self._joined:
             classes: dict[tuple[int, ...], int] = {}
-            at = tuple(classes.setdefault(key, len(classes)) for key in zip(*partitions, strict=True))
-            self._joined[partitions] = at, [at.index(index) for index in range(len(classes))]
+            joined = tuple(classes.setdefault(key, len(classes)) for key in zip(*partitions, strict=True))
+            self._joined[partitions] = joined, [joined.index(index) for index in range(len(classes))]
         return self._joined[partitions]
 
-    def _keep(self, node: fx.Node, infos: Sequence[Any], at: Partition) -> None:
+    def _keep(self, node: fx.Node, infos: Sequence[Any], partition: Partition) -> None:
         """Keep the infos of a value in each class of points; classes with equal ones become one."""
         infos = [self._infos.setdefault((type(info), info), info) for info in infos]
         different = {id(info): info for info in infos}
         if len(different) < len(infos):
             index = dict(zip(different, range(len(different)), strict=True))
-            at = tuple(index[id(infos[other])] for other in at)
-        self._columns[node] = _Column(tuple(different.values()), at)
-        self._same_value[node] = self._first_with.setdefault((at, *different), node)
+            partition = tuple(index[id(infos[other])] for other in partition)
+        self._columns[node] = _Column(tuple(different.values()), partition)
+        self._same_value[node] = self._first_with.setdefault((partition, *different), node)
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,7 @@ class _Column:
     """The infos of a value, one for each class of points."""
 
     infos: tuple[Any, ...]
-    at: Partition
+    partition: Partition
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,7 @@ class _Arguments:
     """The infos of the arguments and the result of a call by node, for each class of points."""
 
     infos: list[dict[fx.Node, Any]]
-    at: Partition
+    partition: Partition
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,7 @@ class _Point(Mapping[fx.Node, Any]):
 
     def __getitem__(self, node: fx.Node) -> Any:
         column = self.columns[node]
-        return column.infos[column.at[self.index]]
+        return column.infos[column.partition[self.index]]
 
     def __iter__(self) -> Iterator[fx.Node]:
         return iter(self.columns)

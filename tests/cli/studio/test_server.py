@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import json
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
 
+from cli.studio import server
 from cli.studio.guard import MAX_BODY
 from cli.studio.page_files import page_names
 from tests.cli.studio.conftest import PORT, Page, text_of
@@ -279,6 +283,21 @@ def test_fields_of_paths_are_checked(page: Page) -> None:
             page.url("api/step"), content=body, headers={"content-type": "application/json"}
         )
         assert response.status_code == 400
+
+
+def test_an_answer_is_sent_before_garbage_is_collected(monkeypatch: pytest.MonkeyPatch) -> None:
+    order: list[str] = []
+    monkeypatch.setattr(server, "_SENDING", 10.0)
+    monkeypatch.setattr(gc, "collect", lambda *generation: order.append("collected"))
+
+    async def answer(worker: ThreadPoolExecutor) -> None:
+        async for item in server._in_thread(worker, lambda: iter([{"part": "counts"}, {"part": "devices"}])):
+            await asyncio.sleep(0.01)
+            order.append(item["part"])
+
+    with ThreadPoolExecutor(1) as worker:
+        asyncio.run(answer(worker))
+    assert order == ["counts", "devices", "collected"]
 
 
 def test_the_server_is_bound_to_this_machine(page: Page) -> None:

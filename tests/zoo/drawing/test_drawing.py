@@ -325,6 +325,26 @@ def test_a_block_of_any_kind_is_followed():
     assert way_through(Odd(decides=True)) is None
 
 
+class Weighted(nn.Module):
+    """A block of a plugin's with weights of its own that takes whatever it is called with."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.part, self.scale = nn.Linear(2, 2), nn.Parameter(torch.ones(2))
+
+    def forward(self, x, *rest, context=None, **more):
+        self.called = nn.Module.__call__
+        return x + self.part(self.scale * x)
+
+
+def test_a_block_is_followed_with_its_own_weights_and_modules_stay_as_they_are():
+    block, called = Weighted(), nn.Module.__call__
+    assert names(way_through(block)) == [([], ["mul", "part"])]
+    assert block.called is called
+    assert "forward" not in vars(block.part)
+    assert block(torch.zeros(2)).shape == (2,)
+
+
 def test_a_block_that_cannot_be_followed_is_one_box(monkeypatch):
     monkeypatch.setattr(drawn_blocks, "way_through", lambda block: None)
     diagram = read(load("gpt2"))
