@@ -249,7 +249,7 @@ def _tell_boxes(spec: Model) -> None:
     """Print that tokens have no boxes, on stderr, for a model that reads them."""
     from cli.terminal.render import say
 
-    if any(each.is_box for each in spec.embedding_of(spec.first_stack).token_inputs):
+    if any(token_input.is_box for token_input in spec.embedding_of(spec.first_stack).token_inputs):
         rest = "a text has no page. Run the graph itself with bbox for the boxes of a document."
         say(f"Every token has the box 0, 0, 0, 0: {rest}", "yellow", err=True)
 
