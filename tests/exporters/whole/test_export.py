@@ -306,7 +306,17 @@ def test_masks_are_written_once_for_all_layers_with_the_same_view(tmp_path: Path
 
 
 OF_PRESETS = frozenset(
-    {"conformer", "interpolated", "relative_key", "relative_sinusoidal", "side_by_side", "side_transformer"}
+    {
+        "affine",
+        "bottleneck",
+        "conformer",
+        "interpolated",
+        "relative_key",
+        "relative_sinusoidal",
+        "side_by_side",
+        "side_transformer",
+        "stacked_convolutional",
+    }
 )
 """Kinds that belong to models of their own, whose presets are exported in reduced form (``test_every_preset.py``)."""
 
