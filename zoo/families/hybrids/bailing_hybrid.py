@@ -151,6 +151,6 @@ FAMILIES = (
             "num_key_value_heads": (_FIELDS.heads.heads, "every head has keys and values of its own"),
             "qk_head_dim": (_DIMS.width, "it is qk_nope_head_dim + qk_rope_head_dim"),
         },
-        ignored=("head_dim", "mtp_loss_scaling_factor", "num_nextn_predict_layers", "num_mtp_layers", "pretraining_tp", *TRAINING),
+        ignored=("head_dim", "kda_lower_bound", "mtp_loss_scaling_factor", "num_nextn_predict_layers", "num_mtp_layers", "pretraining_tp", *TRAINING),
     ),
 )  # fmt: skip
