@@ -239,6 +239,12 @@ def test_an_encoder_reads_tasks_and_boxes_beside_tokens(tmp_path: Path) -> None:
         assert not torch.equal(model(IDS, **beside)[0], model(IDS)[0])
 
 
+def test_an_answer_has_the_relevance_of_its_text_beside(tmp_path: Path) -> None:
+    ours, _ = both(bert(name="rc-reader", head={"kind": "question_answering", "relevance": True}), tmp_path)
+    with torch.no_grad():
+        check_values(loaded(tmp_path / "code")(IDS, attention_mask=MASK), ours(IDS, MASK), MASK)
+
+
 def test_the_code_imports_torch_and_transformers_alone(tmp_path: Path) -> None:
     zoo.convert(SPECS["grouped"], "random", tmp_path / "code", remote_code=True)
     for path in (tmp_path / "code").glob("*.py"):
