@@ -22,7 +22,6 @@ from torch import Tensor
 from exporters.export import export
 from exporters.steps.options import ExportOptions
 from exporters.target.targets import TARGETS
-from exporters.verification.module_checks import BehaviourError
 from exporters.verification.result import REDUCED
 from exporters.verification.verified_model import choose_model, narrowest_model
 from specs.base.errors import UserError
