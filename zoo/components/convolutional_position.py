@@ -25,8 +25,8 @@ class OfNeighbours(Position):
         if mask is None or alignment is None:
             return self.embed(x, positions)
         real = (mask != 0)[..., None].to(x.dtype)  # B T 1
-        moved, there = (F.embedding(alignment.columns, part.flatten(0, 1)) for part in (x * real, real))
-        return F.embedding(alignment.tokens, self.embed_real(moved, positions, there).flatten(0, 1))
+        moved, moved_real = (F.embedding(alignment.columns, part.flatten(0, 1)) for part in (x * real, real))
+        return F.embedding(alignment.tokens, self.embed_real(moved, positions, moved_real).flatten(0, 1))
 
 
 @builds(spec.Convolutional)
