@@ -18,10 +18,12 @@ from exporters.layouts.layout import (
     unfit_precision,
 )
 from exporters.layouts.purpose import purpose_of
+from specs.kinds.embedding import EmbeddingKind
 from specs.model.model import Model
 from zoo.checkpoints.carried import stated_in
 from zoo.families.common.config import CONFIG
 from zoo.record.manifest import Manifest
+from zoo.record.records import GraphRecord
 from zoo.record.usage import Usage
 from zoo.tracing.dual_encoder_tasks import whole_task
 from zoo.tracing.task import Task
@@ -136,6 +138,9 @@ def _usage(spec: Model, manifest: Manifest) -> Usage:
             'inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}',
         ]
     purpose = purpose_of(spec).suffix
+    if embedding.token_inputs:
+        purpose, imports = "CustomTasks", list(dict.fromkeys([*imports, "import torch"]))
+        inputs += _beside(embedding, graph)
     if spec.architecture == "dual-encoder" and spec.image is not None:
         purpose = "ZeroShotImageClassification"
         image = spec.embedding_of(spec.image)
@@ -155,6 +160,19 @@ def _usage(spec: Model, manifest: Manifest) -> Usage:
         f"print({run})",
     ]
     return Usage("python", "\n".join(lines), ["optimum-onnx", "onnxruntime"])
+
+
+def _beside(embedding: EmbeddingKind, graph: GraphRecord) -> list[str]:
+    """The lines that add the inputs beside tokens, of which the classes of tasks know none."""
+    axes = {
+        "token_type_ids": "",
+        **{name: ", 4" if is_box else "" for name, _, is_box in embedding.token_inputs},
+    }
+    return [
+        f'inputs.setdefault("{name}", torch.zeros(*inputs["input_ids"].shape{axis}, dtype=torch.int64))'
+        for name, axis in axes.items()
+        if name in graph.inputs
+    ]
 
 
 LAYOUT = Layout(

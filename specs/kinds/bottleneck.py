@@ -9,6 +9,7 @@ from pydantic import Field
 from specs.base.base import Fault, RuleContext, Width
 from specs.base.registry import register
 from specs.base.roles import Role
+from specs.kinds.attention import MultiHeadShape
 from specs.kinds.block import BlockParts
 from specs.kinds.feed_forward import FeedForward
 from specs.kinds.mixer import Attention
@@ -19,7 +20,7 @@ from specs.kinds.residual import Add
 class Bottleneck(BlockParts):
     """A block of post-norm branches in a narrower stream, between a matrix into it and one out of it (MobileBERT: Sun et al., 2020).
 
-    Queries and keys read the input through a matrix of their own; values read it as it is. Each matrix has a norm after it.
+    Queries, keys and an output gate read the input through a matrix of their own; values read it as it is. Each matrix has a norm after it.
     """
 
     kind: Literal["bottleneck"] = "bottleneck"
@@ -47,5 +48,15 @@ class Bottleneck(BlockParts):
                 yield Fault(
                     (key,), "must not be set in a bottleneck", getattr(value, "kind", value), "Remove it."
                 )
+        if not isinstance(self.attention, MultiHeadShape):
+            rule = "must project queries, keys and values by heads in a bottleneck"
+            remedy = "Use multi_head, grouped_query or multi_query."
+            yield Fault(("attention", "kind"), rule, self.attention.kind, remedy)
+        elif self.attention.values == "keys":
+            rule = "must be projected in a bottleneck, whose keys read another input"
+            yield Fault(("attention", "values"), rule, "keys", "Remove it.")
+        elif getattr(self.attention.position or context.position, "gated", False):
+            rule = "must not have a gated position in a bottleneck, whose queries and values read different inputs"
+            yield Fault(("attention",), rule, self.attention.kind, "Set gated: false in the position.")
         if context.causal:
             yield Fault(("kind",), "belongs to an encoder", self.kind, "Use post_norm.")

@@ -63,15 +63,15 @@ class _FeedForward(nn.Module):
 @builds(spec.Bottleneck)
 class Bottleneck(Block):
     """norm(x + output(y)), where y is the output of norm(y + f(y)) for each branch f in turn, which begins as input(x); the attention
-    reads [shared(x), x]: queries and keys the first part, values the second."""
+    reads [shared(x), x]: queries, keys and gates the first part, values the second."""
 
     def __init__(self, spec: spec.Bottleneck, context: BuildContext) -> None:
         inner, width = replace(context, d_model=spec.width), context.d_model
         super().__init__(spec, inner)
         attention: Any = self.attention
-        attention.query, attention.key = (
-            _Part(0, part, spec.width) for part in (attention.query, attention.key)
-        )
+        for name in ("query", "key", "gate"):
+            if (part := getattr(attention, name, None)) is not None:
+                setattr(attention, name, _Part(0, part, spec.width))
         attention.value = _Part(spec.width, attention.value, width)
         self.input, self.shared = _Narrowed(spec, context), _Narrowed(spec, context)
         self.earlier = nn.ModuleList(_FeedForward(spec, inner) for _ in range(spec.feed_forwards - 1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 import specs.kinds.convolutional_position as spec
@@ -11,11 +12,25 @@ from zoo.components.convolution import Convolution1d, WeightNormConvolution
 from zoo.components.position import Position
 from zoo.context import BuildContext
 from zoo.core.precision import wide
+from zoo.functional import token_alignment
 from zoo.registry import build_component, builds
 
 
+class OfNeighbours(Position):
+    """The base of positions by convolutions."""
+
+    def embed_tokens(self, x: Tensor, positions: Tensor, mask: Tensor | None) -> Tensor:
+        """As for the tokens without padding, which is moved before them."""
+        alignment = token_alignment(mask, 1)
+        if mask is None or alignment is None:
+            return self.embed(x, positions)
+        real = (mask != 0)[..., None].to(x.dtype)  # B T 1
+        moved, moved_real = (F.embedding(alignment.columns, part.flatten(0, 1)) for part in (x * real, real))
+        return F.embedding(alignment.tokens, self.embed_real(moved, positions, moved_real).flatten(0, 1))
+
+
 @builds(spec.Convolutional)
-class Convolutional(Position):
+class Convolutional(OfNeighbours):
     """activation(convolution(x)), as long as x."""
 
     def __init__(self, spec: spec.Convolutional, context: BuildContext) -> None:
@@ -31,7 +46,7 @@ class Convolutional(Position):
 
 
 @builds(spec.StackedConvolutional)
-class StackedConvolutional(Position):
+class StackedConvolutional(OfNeighbours):
     """x + activation(norm(convolution(...))), layer by layer; vectors of padding are 0 in what each layer reads."""
 
     def __init__(self, spec: spec.StackedConvolutional, context: BuildContext) -> None:

@@ -117,7 +117,7 @@ class Tokens(Embedding):
             x = x + (self.task_type.weight[0] if task_type_ids is None else self.task_type(task_type_ids))
         if self.boxes is not None:
             x = x + self.boxes(bbox)
-        x = self.dropout(self.norm(self.position.embed(x, positions)))
+        x = self.dropout(self.norm(self.position.embed_tokens(x, positions, mask)))
         return x if self.projects_first else self.projection(x)  # B T D
 
     def _unmasked(self, input_ids: Tensor, mask: Tensor | None) -> Tensor:

@@ -41,6 +41,10 @@ class Position(nn.Module):
         """Add to an embedding whose vectors of padding are 0, as they are where ``real`` is: B T 1; otherwise as for ``embed``."""
         return self.embed(x, positions)
 
+    def embed_tokens(self, x: Tensor, positions: Tensor, mask: Tensor | None) -> Tensor:
+        """Add to an embedding of tokens, with padding anywhere: mask: B T, or None for none; otherwise as for ``embed``."""
+        return self.embed(x, positions)
+
     def rotate(self, x: Tensor, positions: Tensor, width: int) -> Tensor:
         """Rotate queries or keys.  x: B H T K with K = width, positions: B T, or along several axes A B T -> B H T K."""
         return x

@@ -195,7 +195,7 @@ MODULES = {
     "hubert": "speech.wav2vec2",
     "unispeech": "speech.wav2vec2",
     "unispeech-sat": "speech.wav2vec2",
-    "data2vec-audio": "speech.wav2vec2",
+    "data2vec-audio": "speech.data2vec_audio",
     "audio-spectrogram-transformer": "speech.audio_spectrogram_transformer",
     "wavlm": "speech.wav2vec2",
     "moonshine": "speech.moonshine",

@@ -79,7 +79,9 @@ def _token_faults(
             f"{side}attention_mask must have a column for each token, cached ones included: "
             f"{ids.shape[0]:,} x {length:,}\n  value: shape {_sizes(mask)}\n  Leave it out if no token is padding."
         )
-    if not isinstance(error, IndexError):  # of a table that is read beyond its rows
+    misshapen = [*_misshapen_beside(spec.embedding_of(stack), ids, arguments)]
+    if misshapen or not isinstance(error, IndexError):  # of a table that is read beyond its rows
+        yield from misshapen
         return
     yield from _out_of_range(name, ids, spec.vocab_size or 0, f"the vocab_size of {spec.name}")
     types = arguments.get("token_type_ids")
@@ -93,6 +95,23 @@ def _token_faults(
             f"{name} must fit the context of {spec.name}, which is {most:,} tokens\n  value: {longest:,} tokens\n"
             f"  Use {most:,} or fewer, or build the spec with a larger context_length."
         )
+
+
+def _misshapen_beside(embedding: EmbeddingKind, ids: Tensor, arguments: Mapping[str, Any]) -> Iterator[str]:
+    """The faults of the shapes and types of tasks and boxes."""
+    for name, _, is_box in embedding.token_inputs:
+        values = arguments.get(name)
+        if not isinstance(values, Tensor):
+            continue
+        sizes = (*ids.shape, 4) if is_box else (*ids.shape,)
+        if values.shape != sizes and values.shape != (1, *sizes[1:]):
+            what = "a box of 4 edges" if is_box else "a task"
+            yield (
+                f"{name} must have {what} for each token: {' x '.join(f'{size:,}' for size in sizes)}\n"
+                f"  value: shape {_sizes(values)}\n  Leave it out for zeros."
+            )
+        elif values.is_floating_point():
+            yield f"{name} must be integers\n  value: {values.dtype}\n  Use {name}.long()."
 
 
 def _faults_beside(embedding: EmbeddingKind, arguments: Mapping[str, Any]) -> Iterator[str]:

@@ -50,7 +50,7 @@ class DualEncoder(BuiltModel):
         """The outputs of one stack's head for its inputs: token ids, B T, or images, B channels height width."""
         embedding: Embedding = self.get_submodule(f"{name}_embedding")  # type: ignore[assignment]
         mask, positions = embedding.mask_and_positions(inputs, attention_mask)  # B T
-        x = embedding(inputs, positions, token_type_ids)  # B T D
+        x = embedding(inputs, positions, token_type_ids, attention_mask)  # B T D
         x, _ = self.get_submodule(name)(x, TokenPositions.all(positions, mask))
         ids = inputs if embedding.token is not None else None
         return Outputs(self.get_submodule(f"{name}_head")(x, TokenSequence(ids, mask)))

@@ -64,7 +64,7 @@ class EncoderDecoder(BuiltModel):
     ) -> Tensor:
         """The last hidden state of the encoder alone, B S D; inputs as in ``encode``."""
         mask, positions = self.encoder_embedding.mask_and_positions(inputs, attention_mask)  # B S
-        x = self.encoder_embedding(inputs, positions, token_type_ids)  # B S D
+        x = self.encoder_embedding(inputs, positions, token_type_ids, attention_mask)  # B S D
         x, _ = self.encoder(x, TokenPositions.all(positions, mask))
         return x
 

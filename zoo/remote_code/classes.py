@@ -89,6 +89,7 @@ def _fields(subject: Subject, name_of: Callable[[Any], str]) -> dict[str, Any]:
         "cache": "StateCache()" if subject.own_cache else new_cache,
         "own_cache": subject.own_cache,
         "reads_tokens": reads_tokens,
+        "beside": [name for name, *_ in subject.spec.embedding_of(subject.spec.first_stack).token_inputs],
         "inputs": f'one_of("{input_name} or inputs_embeds", {input_name}, inputs_embeds)'
         if reads_tokens
         else input_name,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from torch import nn
 
+from specs.kinds.token_heads import QuestionAnswering
 from specs.model.model import Model
 from zoo.families.own import HEAD_LAYERS
 
@@ -53,6 +54,8 @@ def class_of(spec: Model, input_name: str) -> HeadClass | None:
         auto = _SEQ2SEQ.get(input_name, "AutoModelForSpeechSeq2Seq")
         auto = "AutoModelForImageTextToText" if spec.architecture == "vision-language" else auto
         return HeadClass("ForConditionalGeneration", auto, "", "")
+    if isinstance(spec.head, QuestionAnswering) and spec.head.relevance:
+        return replace(_HEADS[kind], result="ModelOutput")  # the class of answers has no field for it
     return _HEADS.get(kind, _OTHER)
 
 

@@ -30,7 +30,9 @@ def fuse_multi_head_attention(rewriter: Rewriter, target: Target) -> None:
         heads = info.shape[1]
         keys, values = (rewriter.semantic_call(part, functional.append) for part in (key, value))
         cached = keys is not None and values is not None
-        uneven = key.meta["info"] != value.meta["info"] if cached else (keys, values) != (None, None)
+        as_heads = "placeholder" in (key.op, value.op)
+        uneven = (keys is None) != (values is None)
+        uneven |= (cached or as_heads) and key.meta["info"] != value.meta["info"]
         special = any(call.kwargs.get(option) for option in ("softcap", "dropout"))
         special = special or call.kwargs.get("sinks") is not None
         shared = key.meta["info"][0].shape[1] != heads

@@ -190,6 +190,16 @@ def test_optimum_has_one_graph_of_two_encoders(tmp_path: Path) -> None:
     assert 'inputs["pixel_values"] = torch.zeros(1, 3, 96, 96)' in usage
 
 
+def test_optimum_reads_boxes_by_the_class_of_custom_tasks(tmp_path: Path) -> None:
+    """Its other classes warn that they know no such input, and fail."""
+    directory = deployed(structure("layoutlm-base"), tmp_path / "x", "optimum")
+    usage = (directory / "README.md").read_text("utf-8")
+    assert 'model = ORTModelForCustomTasks.from_pretrained(".")' in usage
+    shape = '*inputs["input_ids"].shape'
+    for name, axes in {"token_type_ids": shape, "bbox": f"{shape}, 4"}.items():
+        assert f'inputs.setdefault("{name}", torch.zeros({axes}, dtype=torch.int64))' in usage
+
+
 @one_in(2)
 @pytest.mark.parametrize("spec", [t5(), whisper()], ids=lambda spec: spec.name)
 def test_transformers_js_has_one_decoder_and_one_file_of_weights_under_two_names(

@@ -16,7 +16,7 @@ from specs.base.errors import UserError
 from specs.kinds.pooling import TokenPooling
 from specs.model.model import Model
 from tests.thinned import one_in
-from tests.zoo.tiny import BLOCK, NORM, clip, gpt2
+from tests.zoo.tiny import BLOCK, NORM, clip, gpt2, t5
 from zoo import functional
 from zoo.builder import assemble
 from zoo.checks import Check, check_behaviour
@@ -349,6 +349,16 @@ def test_latent_attention_has_the_biases_of_its_layer() -> None:
     tables = [name for name, _ in assemble(spec).named_parameters() if name.endswith("position.table.weight")]
     assert tables == [f"encoder.blocks.{layer}.attention.position.table.weight" for layer in range(2)]
     assert statuses(spec)["order"] == "passed"
+
+
+@pytest.mark.parametrize("kind", ["convolutional", "stacked_convolutional"])
+@pytest.mark.parametrize("make", [bert, t5])
+def test_convolutions_over_tokens_pass_padding_over_wherever_it_is(make: Any, kind: str) -> None:
+    position = {"kind": kind, "kernel": 4, "groups": 2}
+    found = check_behaviour(make(encoder={"layers": 1, "block": BLOCK, "position": position})).checks
+    padding = [check for check in found if "padding" in check.name or "padded" in check.name]
+    assert len(padding) >= 3
+    assert {check.status for check in padding} == {"passed"}
 
 
 def test_a_window_tells_a_bidirectional_encoder_where_tokens_stand_where_it_is_short() -> None:

@@ -146,8 +146,14 @@ def test_other_errors_are_left_alone(decoder: ZooModel) -> None:
         ("task_type_ids", [[3]], "task_type_ids must be from 0 to below the number of tasks, which is 3"),
         ("bbox", [[[1, 2, 3, 9]]], "bbox must be from 0 to below the number of coordinates, which is 9"),
         ("bbox", [[[4, 2, 3, 5]]], "bbox must give the left and top edge of each token before the right"),
+        ("bbox", [[[1, 2, 3]]], "bbox must have a box of 4 edges for each token: "),
+        ("bbox", [[[1, 2, 3, 4]] * 3], "bbox must have a box of 4 edges for each token: "),
+        ("bbox", [[[0.5, 2.0, 3.0, 4.0]]], "bbox must be integers"),
+        ("task_type_ids", [[1, 1, 2]] * 5, "task_type_ids must have a task for each token: "),
     ],
 )
-def test_inputs_beside_tokens_are_in_range(name: str, values: list[Any], said: str) -> None:
+def test_inputs_beside_tokens_are_of_their_shape_and_in_range(
+    name: str, values: list[Any], said: str
+) -> None:
     encoder = zoo.build(bert(embedding={"tasks": 3, "boxes": 9}), weights="random")
     assert message(lambda: encoder(IDS[:, :1], **{name: torch.tensor(values)})).startswith(said)

@@ -223,6 +223,28 @@ def test_an_encoder_gives_the_same_vectors(tmp_path: Path) -> None:
     torch.testing.assert_close(found[MASK.bool()], expected[MASK.bool()], atol=1e-5, rtol=1e-5)
 
 
+def test_an_encoder_reads_tasks_and_boxes_beside_tokens(tmp_path: Path) -> None:
+    scores = {"kind": "token_classification", "labels": 3}
+    spec = bert(name="rc-boxes", embedding={"tasks": 3, "boxes": 9}, head=scores)
+    ours, theirs = both(spec, tmp_path)
+    model = theirs.base_model
+    beside = {"task_type_ids": IDS % 3, "bbox": torch.tensor([1, 2, 5, 8]).expand(*IDS.shape, 4)}
+    with torch.no_grad():
+        expected = ours(IDS, MASK, **beside)["logits"]
+        head = loaded(tmp_path / "code")
+        for options in ({}, {"position_ids": torch.arange(IDS.shape[1])[None]}):
+            found = head(IDS, attention_mask=torch.ones_like(IDS), **beside, **options).logits
+            torch.testing.assert_close(found, ours(IDS, **beside)["logits"], atol=1e-5, rtol=1e-5)
+        assert not torch.allclose(head(IDS, attention_mask=MASK).logits, expected)
+        assert not torch.equal(model(IDS, **beside)[0], model(IDS)[0])
+
+
+def test_an_answer_has_the_relevance_of_its_text_beside(tmp_path: Path) -> None:
+    ours, _ = both(bert(name="rc-reader", head={"kind": "question_answering", "relevance": True}), tmp_path)
+    with torch.no_grad():
+        check_values(loaded(tmp_path / "code")(IDS, attention_mask=MASK), ours(IDS, MASK), MASK)
+
+
 def test_the_code_imports_torch_and_transformers_alone(tmp_path: Path) -> None:
     zoo.convert(SPECS["grouped"], "random", tmp_path / "code", remote_code=True)
     for path in (tmp_path / "code").glob("*.py"):

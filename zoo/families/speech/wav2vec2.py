@@ -1,5 +1,4 @@
-"""wav2vec 2.0 (Baevski et al., 2020), HuBERT (Hsu et al., 2021), WavLM (Chen et al., 2021) and data2vec for audio (Baevski et al.,
-2022): encoders of speech.
+"""wav2vec 2.0 (Baevski et al., 2020), HuBERT (Hsu et al., 2021) and WavLM (Chen et al., 2021): encoders of speech.
 
 Base models normalise the first convolution over time, and take no mask; large ones normalise the channels of every
 convolution.
@@ -18,13 +17,14 @@ from zoo.families.common.blocks import mlp, multi_head
 from zoo.families.common.config import Config
 from zoo.families.common.decoders import layer_norm
 from zoo.families.common.family import Family, HeadClass
-from zoo.families.common.heads import BODY, Labels
+from zoo.families.common.heads import BODY
 from zoo.families.common.layers import Layers
 from zoo.families.common.template import Data, Field, FieldContext, Template, read, write
 from zoo.families.common.tensors import Rule, Tensors, affine, modules, projections, same
+from zoo.families.speech.wav2vec2_heads import CTC, FRAMES, HEAD_RULES, IGNORED, REFUSED, WHOLE
 
 _KIND = f.Choice("do_stable_layer_norm", {True: "pre_norm", False: "post_norm"}, False)
-_NORM = layer_norm("layer_norm_eps")
+NORM = layer_norm("layer_norm_eps")
 _DROPOUT = f.Float("hidden_dropout", default=0.1)
 _ACTIVATION = f.Activation("feat_extract_activation", "gelu")
 
@@ -59,10 +59,10 @@ class _SumNorm(Field):
     component = Component | None
 
     def read(self, config: Config) -> Any:
-        return None if _KIND.read(config) == "pre_norm" else read(_NORM, config)
+        return None if _KIND.read(config) == "pre_norm" else read(NORM, config)
 
     def write(self, value: Any, context: FieldContext) -> Data:
-        return write(_NORM, value, context)
+        return write(NORM, value, context)
 
 
 class _LayerSum(f.Bool):
@@ -86,7 +86,7 @@ _CONVOLUTION_NORM = f.Choice("feat_extract_norm", {"group": "group", "layer": "l
 
 
 @dataclass(frozen=True)
-class _Layout:
+class Layout:
     """The parts in which data2vec differs from the others: positions, places of norms, and the norm of vectors with their positions."""
 
     position: Mapping[str, Template] = field(
@@ -113,7 +113,7 @@ def stem(projection_norm: Template, convolution_norm: Template = _CONVOLUTION_NO
 
 
 def _body(
-    projection_norm: Template, position: Template, layout: _Layout, **of_encoder: Template
+    projection_norm: Template, position: Template, layout: Layout, **of_encoder: Template
 ) -> dict[str, Template]:
     """The body; ``position`` is the attention's own position, and ``of_encoder`` are further keys of the encoder."""
     return {
@@ -134,7 +134,7 @@ def _body(
             f.Depth("num_hidden_layers", default=12),
             {
                 "kind": layout.kind,
-                "norm": _NORM,
+                "norm": NORM,
                 "attention": multi_head(
                     12, dropout=f.Float("attention_dropout", default=0.1), position=position
                 ),
@@ -181,71 +181,17 @@ _RULES = (
     *modules(_LAYER, "encoder.layers.{layer}.", "encoder.blocks.{layer}."),
 )
 
-_MASKS = tuple(
-    f"mask_{axis}_{setting}" for axis in ("time", "feature") for setting in ("prob", "length", "min_masks")
-)
-_OF_PRETRAINING = (
-    *(
-        "num_codevectors_per_group",
-        "num_codevector_groups",
-        "contrastive_logits_temperature",
-        "num_negatives",
-    ),
-    *("codevector_dim", "proj_codevector_dim", "diversity_loss_weight", "feat_quantizer_dropout"),
-)
-_OF_CLASSIFIERS = ("tdnn_dim", "tdnn_kernel", "tdnn_dilation", "xvector_output_dim")
-_OF_ADAPTERS = ("adapter_kernel_size", "adapter_stride", "num_adapter_layers", "output_hidden_size")
-IGNORED = (
-    *(*_MASKS, *_OF_PRETRAINING, *_OF_CLASSIFIERS, *_OF_ADAPTERS),
-    *(
-        "layerdrop",
-        "apply_spec_augment",
-        "feat_proj_dropout",
-        "num_feat_extract_layers",
-        "vocab_size",
-        "final_dropout",
-    ),
-    *("ctc_loss_reduction", "ctc_zero_infinity", "num_ctc_classes"),
-    *("classifier_proj_size", "use_weighted_layer_sum"),  # of some heads
-)
 
-HEAD_RULES = {
-    "ctc": affine("lm_head", "head.labels"),
-    "classification": modules({"projector": "head.dense", "classifier": "head.labels"}),
-    "token_classification": affine("classifier", "head.labels"),
-}
-CTC = HeadClass(
-    "ctc",
-    {
-        "labels": f.Int("vocab_size", default=32),
-        "blank": f.Int("pad_token_id", default=0),
-        "dropout": f.Float("final_dropout", default=0.1),
-    },
-)
-FRAMES: dict[str, Template] = {"labels": Labels()}
-WHOLE = {
-    **FRAMES,
-    "activation": "identity",
-    "dense_width": f.Int("classifier_proj_size", default=256),
-    "transform": "tokens",
-    "pooling": "mean",
-}
-REFUSED = {
-    "ForPreTraining": "which compares vectors with a codebook",
-    "ForXVector": "whose head has layers over time (TDNN)",
-}
-
-
-def _family(
+def family(
     model_type: str,
     name: str,
     fixed: Mapping[str, tuple[Template, str]],
     rules: tuple[Rule, ...] = (),
     *,
-    projection_norm: Template = _NORM,
+    projection_norm: Template = NORM,
     position: Template = None,
     more: tuple[str, ...] = (),
-    layout: _Layout = _Layout(),
+    layout: Layout = Layout(),
 ) -> Family:
     body = functools.partial(_body, projection_norm, position, layout)
     summed = body(weighted_layer_sum=_LayerSum())
@@ -308,44 +254,25 @@ _GATES = (
         ("encoder.blocks.{layer}.attention.position.table.weight",),
     ),
 )
-_WITHOUT_ADAPTERS: dict[str, tuple[Template, str]] = {
+WITHOUT_ADAPTERS: dict[str, tuple[Template, str]] = {
     "add_adapter": (False, "convolutions after the encoder (adapters) are not supported"),
 }
 FAMILIES = (
-    _family(
+    family(
         "wav2vec2",
         "Wav2Vec2",
         {
-            **_WITHOUT_ADAPTERS,
+            **WITHOUT_ADAPTERS,
             "adapter_attn_dim": (None, "adapter layers for each language (MMS) are not supported"),
         },
     ),
-    _family(
+    family(
         "hubert",
         "Hubert",
         {"conv_pos_batch_norm": (False, "batch norm before the positions is not supported")},
-        projection_norm=f.When(f.Bool("feat_proj_layer_norm", default=True), _NORM),
+        projection_norm=f.When(f.Bool("feat_proj_layer_norm", default=True), NORM),
     ),
-    _family("wavlm", "WavLM", _WITHOUT_ADAPTERS, _GATES, position=_GATED),
-    _family("unispeech", "UniSpeech", {}, more=("replace_prob",)),
-    _family("unispeech-sat", "UniSpeechSat", {}, more=("num_clusters",)),
-    _family(
-        "data2vec-audio",
-        "Data2VecAudio",
-        _WITHOUT_ADAPTERS,
-        modules(
-            {"encoder.pos_conv_embed.layers.{layer}.conv": "embedding.position.layers.{layer}"},
-        ),
-        more=("do_stable_layer_norm", "feat_extract_norm"),  # which the reference does not read
-        layout=_Layout(
-            {
-                "kind": "stacked_convolutional",
-                "kernel": f.Int("conv_pos_kernel_size", default=19),
-                "layers": f.Int("num_conv_pos_embeddings", default=5),
-            },
-            kind="post_norm",
-            convolution_norm="layer",
-            norm=_NORM,
-        ),
-    ),
+    family("wavlm", "WavLM", WITHOUT_ADAPTERS, _GATES, position=_GATED),
+    family("unispeech", "UniSpeech", {}, more=("replace_prob",)),
+    family("unispeech-sat", "UniSpeechSat", {}, more=("num_clusters",)),
 )

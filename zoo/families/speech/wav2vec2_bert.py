@@ -11,7 +11,7 @@ from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import BODY, Labels
 from zoo.families.common.layers import Layers
 from zoo.families.common.tensors import Tensors, affine, modules, pointwise, projections, weights
-from zoo.families.speech.wav2vec2 import HEAD_RULES, IGNORED
+from zoo.families.speech.wav2vec2_heads import HEAD_RULES, IGNORED
 
 _NORM = layer_norm("layer_norm_eps")
 _DROPOUT = f.Float("hidden_dropout", default=0.0)

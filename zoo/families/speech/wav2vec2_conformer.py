@@ -20,8 +20,9 @@ from zoo.families.common.heads import BODY
 from zoo.families.common.layers import Layers
 from zoo.families.common.template import Data, Field, FieldContext, UnfitError
 from zoo.families.common.tensors import Tensors, affine, modules, pointwise, same, weights
-from zoo.families.speech.wav2vec2 import CTC, FRAMES, HEAD_RULES, IGNORED, REFUSED, STEM_RULES, WHOLE, stem
+from zoo.families.speech.wav2vec2 import STEM_RULES, stem
 from zoo.families.speech.wav2vec2_bert import CONFORMER_LAYER
+from zoo.families.speech.wav2vec2_heads import CTC, FRAMES, HEAD_RULES, IGNORED, REFUSED, WHOLE
 
 _NORM = {"kind": "layer_norm", "eps": 1e-5}
 _ACTIVATION = f.Activation("hidden_act", "gelu")
