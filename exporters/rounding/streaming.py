@@ -78,10 +78,10 @@ def round_to_nearest(
     on_progress: Callable[[int], None],
 ) -> None:
     """Set the nearest codes of matrices of a model, for the scales of least error whatever the inputs."""
-    widths = {name: tensor.shape[-1] for name, tensor in weight_tensors(model)}
+    tensors = dict(weight_tensors(model))
     for done, (name, rounding) in enumerate(roundings.items()):
         on_progress(done)
-        rows = whole_rows(weights.pieces(name), widths[name])
+        rows = whole_rows(weights.pieces(name), tensors[name].shape[-1])
         codes = (searched(rounding.blocks, part, None, rounding.dtype) for part in rows)
         weights.keep(name, rounding, Quantized.joined(codes))
 
