@@ -273,7 +273,7 @@ def test_a_failing_trace_leaves_the_model_as_it_was() -> None:
 
 @pytest.mark.filterwarnings("ignore:`torch.jit")
 def test_modules_of_torchscript_are_refused_and_others_left_as_they_were() -> None:
-    compiled = torch.jit.trace(nn.Linear(6, 6), torch.zeros(1, 6))
+    compiled = torch.jit.script(nn.Identity())
     model, given = nn.Sequential(Inner(lambda m, x: x * m.weight), compiled, nn.Linear(6, 6)), INPUTS[:1]
     with pytest.raises(UntraceableError, match="a module of TorchScript has no Python code"):
         Tracer(model, Symbols.of(given, ())).run(lambda m, v: {"y": m(v["x"])}, given)
