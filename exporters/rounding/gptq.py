@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from exporters.rounding.scales import searched
-from specs.base.errors import UserError, option_name
+from specs.base.errors import UserError
 from zoo.weights.blocks import Blocks, Quantized
 
 DAMPING = 0.01
@@ -88,7 +88,7 @@ def check_finite(rows: Tensor, name: str) -> None:
     if len(rows) and not all(bound.isfinite() for bound in rows.aminmax()):
         raise UserError(
             f"{name} has inputs that are NaN or infinite in calibration\n"
-            f"  Check the weights before it, or pass {option_name('rounding')} nearest."
+            "  Check the weights of the layers before it, which may overflow."
         )
 
 
