@@ -15,7 +15,7 @@ from torch import Tensor
 
 from exporters.graph.quantization.interleaved import groups
 from exporters.rounding.calibrated_weights import CalibratedWeights, Rounding
-from exporters.rounding.gptq import FactoredProducts, gptq, products_of
+from exporters.rounding.gptq import FactoredProducts, check_finite, gptq, products_of
 from zoo.components.mixture import Experts, Matrices
 from zoo.weights.blocks import Quantized
 
@@ -93,6 +93,7 @@ class RoundedExperts:
         rounding = self.roundings.get(name)
         if rounding is None or name in self.weights.calibrated:
             return matrix
+        check_finite(products.rows, name)
         codes = gptq(rounding.blocks, matrix, products(), rounding.dtype)
         self._codes.setdefault(name, []).append(codes)
         return rounding.blocks.restore(codes, matrix.shape[1])
@@ -102,12 +103,12 @@ class _Products:
     """The factored products of some rows, N K, computed when they are first asked for."""
 
     def __init__(self, rows: Tensor) -> None:
-        self._rows = rows
+        self.rows = rows
         self._found: FactoredProducts | None = None
 
     def __call__(self) -> FactoredProducts:
         if self._found is None:
-            width = self._rows.shape[1]
-            products = products_of(self._rows.float()) if len(self._rows) else torch.zeros(width, width)
+            width = self.rows.shape[1]
+            products = products_of(self.rows.float()) if len(self.rows) else torch.zeros(width, width)
             self._found = FactoredProducts.of(products)
         return self._found

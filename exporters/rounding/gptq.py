@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from exporters.rounding.scales import searched
+from specs.base.errors import UserError
 from zoo.weights.blocks import Blocks, Quantized
 
 DAMPING = 0.01
@@ -82,14 +83,25 @@ def gptq(
     return Quantized(blocks.split(codes.T.contiguous()).to(torch.uint8), nearest.scales, nearest.zeros)
 
 
+def check_finite(rows: Tensor, name: str) -> None:
+    """Raise :class:`specs.base.errors.UserError` where the inputs of a weight are not numbers."""
+    if len(rows) and not all(bound.isfinite() for bound in rows.aminmax()):
+        raise UserError(
+            f"{name} has inputs that are NaN or infinite in calibration\n"
+            "  Check the weights of the layers before it, which may overflow."
+        )
+
+
 def products_of(rows: Tensor) -> Tensor:
-    """x^T x over inputs x, N K -> K K, with shrinkage of products that N inputs cannot estimate.
+    """x^T x over inputs x, N K -> K K, up to a power of 2, with shrinkage of products that N inputs cannot estimate.
 
     Products of different columns shrink by the share of their squared correlations that independent inputs would show as well
     (Schäfer and Strimmer, 2005, https://doi.org/10.2202/1544-6115.1175). Otherwise columns would compensate for errors in ways
     that hold only for these inputs.
     """
-    products = _squared(rows)
+    # Products of inputs as they are may overflow, or vanish.
+    exponent = torch.frexp(rows.abs().max()).exponent
+    products = _squared(torch.ldexp(rows, -exponent))
     squares = products.diagonal().clone()
     scale = squares.clamp(min=torch.finfo(torch.float32).tiny).rsqrt()
     live = (squares > 0).float()

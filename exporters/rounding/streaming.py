@@ -21,7 +21,7 @@ from exporters.graph.quantization.matrix import whole_rows
 from exporters.graph.quantization.scheme import is_table
 from exporters.rounding.calibrated_weights import CalibratedWeights, Rounding
 from exporters.rounding.experts import RoundedExperts
-from exporters.rounding.gptq import FactoredProducts, gptq, products_of
+from exporters.rounding.gptq import FactoredProducts, check_finite, gptq, products_of
 from exporters.rounding.input_search import searched_inputs
 from exporters.rounding.scales import searched
 from zoo import functional
@@ -211,6 +211,7 @@ class _Pass(TorchFunctionMode):
             self._fill(module)
             return None
         width, x = weight.shape[-1], args[0]
+        check_finite(self._rows(x), name)
         scales = None if rounding.inputs is None else self._input_scales(rounding, x)
         rounded = self._calibrated.restored(name, width)
         if rounded is None:

@@ -219,7 +219,7 @@ def adapter_sources(arguments: Sequence[str]) -> dict[str, str]:
             raise UserError(
                 f"{option} must be NAME=DIR, with a name of letters, digits, '.', '_' and '-'\n  value: {argument}"
             )
-        if name in sources:
+        if name.lower() in map(str.lower, sources):  # some systems compare names of files without case
             raise UserError(
                 f"{option} has two adapters called {name}\n  value: {argument}\n  Give each a name of its own."
             )

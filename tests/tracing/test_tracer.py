@@ -271,6 +271,16 @@ def test_a_failing_trace_leaves_the_model_as_it_was() -> None:
     torch.testing.assert_close(model(torch.zeros(1, 1, 6)), torch.ones(1, 1, 6))
 
 
+@pytest.mark.filterwarnings("ignore:`torch.jit")
+def test_modules_of_torchscript_are_refused_and_others_left_as_they_were() -> None:
+    compiled = torch.jit.script(nn.Identity())
+    model, given = nn.Sequential(Inner(lambda m, x: x * m.weight), compiled, nn.Linear(6, 6)), INPUTS[:1]
+    with pytest.raises(UntraceableError, match="a module of TorchScript has no Python code"):
+        Tracer(model, Symbols.of(given, ())).run(lambda m, v: {"y": m(v["x"])}, given)
+    assert not any("forward" in vars(model[place]) for place in (0, 2))
+    assert model(torch.zeros(1, 1, 6)).shape == (1, 1, 6)
+
+
 def test_an_error_after_a_caught_one_names_the_module_that_raised_it() -> None:
     def function(m: Any, x: Any, mask: Any, past: Any) -> Any:
         try:

@@ -9,6 +9,7 @@ from threading import RLock
 from typing import Any
 
 from torch import nn
+from torch.jit import ScriptModule
 
 _OBSERVING = RLock()
 """Held while a trace changes modules, which two traces may share."""
@@ -21,10 +22,11 @@ _REGISTERED = ("_parameters", "_buffers", "_modules")
 def observed(model: nn.Module, enter: Callable[..., Any], value: Callable[[Any], Any]) -> Iterator[None]:
     """The model, whose modules call ``enter(path, forward, ...)`` instead of their forward, and whose weights are read as ``value(weight)``.
 
-    Afterwards, modules have the attributes and registered names that they had before.
+    Afterwards, modules have the attributes and registered names that they had before. Compiled modules of TorchScript, whose
+    parts are not held in Python, are left as they are.
     """
     with _OBSERVING:
-        modules = list(model.named_modules())
+        modules = [part for part in model.named_modules() if not isinstance(part[1], ScriptModule)]
         before = [(dict(vars(module)), _registered(module)) for _, module in modules]
         try:
             for path, module in modules:

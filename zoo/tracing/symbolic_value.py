@@ -28,7 +28,9 @@ class SymbolicValue(fx.Proxy):
     ) -> Any:
         """Record a call of torch.  A tracer has no other tracer's values, so the first one found tells where."""
         positional, named = args or (), kwargs or {}
-        if isinstance(orig_method, _SCRIPTED):
+        if isinstance(orig_method, torch._C.ScriptMethod):
+            raise TypeError("a module of TorchScript has no Python code")
+        if isinstance(orig_method, torch._ops.HigherOrderOperator):
             return super().__torch_function__(orig_method, types, positional, named)
         method = _is_method(orig_method)
         return _tracer_of((positional, named)).create_proxy(
@@ -55,7 +57,6 @@ class SymbolicValue(fx.Proxy):
         return int(self.ndim)
 
 
-_SCRIPTED = (torch._C.ScriptMethod, torch._ops.HigherOrderOperator)
 _is_method = functools.cache(is_tensor_method_or_property)  # which sets filters of warnings at every call
 
 

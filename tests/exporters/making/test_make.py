@@ -267,6 +267,7 @@ def test_adapters_are_paths_beside_the_zoo_file(tmp_path: Path) -> None:
         ("[first=nowhere]", "", "models.a: adapters: must be existing directories.\n  value: first=nowhere"),
         ("[tuned]", "", "adapters must be NAME=DIR"),
         ("[x=tuned, x=other]", "", "adapters has two adapters called x"),
+        ("[x=tuned, X=other]", "", "adapters has two adapters called X"),
         ("[x=tuned]", ", precision: bf16", "adapters cannot be used with precision bf16"),
     ],
 )

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from exporters.rounding.gptq import DAMPING, FactoredProducts, gptq, products_of
+from exporters.rounding.gptq import DAMPING, FactoredProducts, check_finite, gptq, products_of
 from exporters.rounding.scales import searched
+from specs.base.errors import UserError
 from zoo.weights.blocks import Blocks
 
 SYMMETRIC, ASYMMETRIC = Blocks(4, 32), Blocks(4, 32, symmetric=False)
@@ -82,6 +83,23 @@ def test_inputs_that_are_always_0(silent: slice) -> None:
     assert (found - rows).abs().max() < 1
 
 
+@pytest.mark.parametrize("size", [2.0**-80, 2.0**70])
+def test_inputs_of_any_size_choose_the_same_codes(size: float) -> None:
+    rows, inputs = drawn(4, 64), correlated(200, 64)
+    codes = [
+        gptq(SYMMETRIC, rows, FactoredProducts.of(products_of(x))).codes for x in (inputs, inputs * size)
+    ]
+    assert torch.equal(*codes)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_inputs_that_are_no_numbers_are_named(value: float) -> None:
+    inputs = drawn(4, 64)
+    inputs[1, 3] = value
+    with pytest.raises(UserError, match="layer has inputs that are NaN or infinite in calibration"):
+        check_finite(inputs, "layer")
+
+
 @pytest.mark.slow
 @given(
     st.sampled_from([SYMMETRIC, ASYMMETRIC, Blocks(4, None), Blocks(8, 128)]),
@@ -121,6 +139,7 @@ def test_few_inputs_do_not_decide_how_columns_compensate() -> None:
 def test_many_inputs_are_not_shrunk() -> None:
     inputs = correlated(4000, 256)
     plain, found = inputs.T @ inputs, products_of(inputs)
+    found = found * (plain[0, 0] / found[0, 0])
     assert torch.equal(found.diagonal(), plain.diagonal())
     assert (found - plain).norm() < 0.02 * plain.norm()
     inputs[:, 5] = 0
