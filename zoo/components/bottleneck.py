@@ -20,14 +20,15 @@ from zoo.registry import build_component, builds
 
 
 class _Part(Linear):
-    """A linear layer of some channels of its input, from ``start`` on."""
+    """A linear layer of some channels of its input, from ``start`` on; hooks see these alone."""
 
     def __init__(self, start: int, like: Linear, width: int) -> None:
         super().__init__(width, like.out_features, bias=like.bias is not None)
         self.start = start
 
-    def forward(self, x: Tensor) -> Tensor:
-        return super().forward(x[..., self.start : self.start + self.in_features])
+    def __call__(self, x: Tensor) -> Tensor:
+        result: Tensor = super().__call__(x[..., self.start : self.start + self.in_features])
+        return result
 
 
 class _Narrowed(nn.Module):

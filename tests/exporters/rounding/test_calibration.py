@@ -43,6 +43,7 @@ from tests.thinned import one_in
 from tests.zoo.tiny import bert, gpt2, t5
 from zoo.builder import ZooModel, assemble
 from zoo.checkpoints.open import open_weights
+from zoo.checks.stack_runner import beside
 from zoo.core.tensors import weight_tensors
 from zoo.record.manifest import read_record
 from zoo.weights.blocks import Blocks
@@ -77,12 +78,19 @@ def batch(spec: Model, *, padded: bool = False) -> Case:
         masks[0][1, 5:] = 0
         masks[1][2, 4:] = 0
     first, second = (
-        Batch("input_ids", ids, mask, torch.zeros_like(ids))
+        Batch("input_ids", ids, mask, torch.zeros_like(ids), beside=_beside(spec, ids))
         for ids, mask in zip((read, said), masks, strict=True)
     )
     if spec.architecture != "encoder-decoder":
         return Case("calibration", first)
     return Case("calibration", second, encoder=first)
+
+
+def _beside(spec: Model, ids: torch.Tensor) -> dict[str, torch.Tensor]:
+    return {
+        name: tensor.float() if tensor.is_floating_point() else tensor
+        for name, tensor in beside(spec, ids).items()
+    }
 
 
 def rounded_whole(spec: Model, case: Case) -> ZooModel:
