@@ -142,7 +142,7 @@ def test_a_size_that_follows_nothing_is_a_problem() -> None:
     model: Any = assemble(gpt2())
     model.embedding.token = nn.Sequential(model.embedding.token, Unpredictable())
     model.embedding.position = nn.Identity()
-    model.embedding.position.embed = lambda x, positions: x[:, : positions.shape[1]]
+    model.embedding.position.embed_tokens = lambda x, positions, mask: x[:, : positions.shape[1]]
     report = check_shapes(model, gpt2())
     assert not report.passed
     assert any(problem.startswith("embedding.token.1 has a size") for problem in report.problems)
