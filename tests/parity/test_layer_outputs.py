@@ -85,7 +85,7 @@ def assert_alike(ours: Mapping[str, Tensor], name: str, theirs: Any, mask: Tenso
         torch.testing.assert_close(own[real], expected[real], atol=1e-5, rtol=1e-5)
 
 
-@one_in(2)
+@one_in(4)
 @pytest.mark.parametrize("target", ["portable", "cpu"])
 @pytest.mark.parametrize(
     ("model_class", "config"),

@@ -71,7 +71,7 @@ def encoded(model: Any) -> tuple[Tensor, Tensor, Tensor]:
     return queries, documents, scores
 
 
-@one_in(3)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "head"), [(sparse, "sparse"), (after_pooling, "several"), (shared_body, "several")]
 )
@@ -184,6 +184,7 @@ def test_static_weights_in_another_format_are_refused(command: str, tmp_path: Pa
     assert not (tmp_path / "x").exists()
 
 
+@pytest.mark.slow
 def test_static_weights_of_another_number_are_refused(tmp_path: Path) -> None:
     sparse(tmp_path / "body").save(str(tmp_path / "saved"))
     export(import_spec(tmp_path / "saved"), tmp_path / "x", ExportOptions(weights=str(tmp_path / "saved")))

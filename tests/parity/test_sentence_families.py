@@ -19,7 +19,6 @@ from transformers import PreTrainedTokenizerFast
 from exporters.export import export
 from exporters.steps.options import ExportOptions
 from tests.parity.reference import assert_close, load, redraw
-from tests.thinned import one_in
 from zoo.checkpoints.converting import convert
 from zoo.configs.causal_encoder import as_decoder
 from zoo.configs.exporting import write_config
@@ -109,7 +108,7 @@ def test_a_decoder_is_a_causal_encoder_without_a_cache(tmp_path: Path) -> None:
     assert write_config(spec)["model_type"] == "qwen3"
 
 
-@one_in(28)
+@pytest.mark.slow
 @pytest.mark.parametrize("side", ["right", "left"])
 @pytest.mark.parametrize("family", BODIES)
 def test_the_vectors_of_padded_sentences(family: str, side: str, tmp_path: Path) -> None:

@@ -78,6 +78,7 @@ def test_random_weights_are_judged_on_random_ids(run: Run, place: Path) -> None:
     assert "KL divergence from float, nats" in result.stdout
 
 
+@pytest.mark.slow
 def test_the_cost_of_each_layer(run: Run, place: Path) -> None:
     result = run("eval", place / "int8", "--against", place / "origin", "--per-layer", "-v")
     assert result.exit_code == 0, result.output

@@ -198,6 +198,7 @@ def test_sabotage_of_carried_weights_is_caught(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_weights_rounded_for_their_inputs_are_not_reported_as_carried(tmp_path: Path) -> None:
     path, ids = tmp_path / "x.gguf", np.random.default_rng(1).integers(0, 96, 2000)
     write_quantized(path, {"": "Q4_K", "ffn_down": "Q6_K"})

@@ -282,6 +282,7 @@ def test_contradictory_options_are_refused(options: dict[str, Any], message: str
     assert str(caught.value).startswith(message)
 
 
+@one_in(2)
 @pytest.mark.parametrize(
     "head", [{"kind": "classification", "labels": 3, "pooling": "last"}, {"kind": "question_answering"}]
 )

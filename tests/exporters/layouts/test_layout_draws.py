@@ -46,7 +46,7 @@ def drawn(number: int) -> tuple[Model, Data]:
     return draw.choice([model for *_, model in with_another_kind(preset)]), chosen
 
 
-@one_in(2)
+@one_in(4)
 @pytest.mark.parametrize(
     "number", [pytest.param(n, marks=() if n in QUICK else pytest.mark.slow) for n in range(DRAWS)]
 )

@@ -85,6 +85,7 @@ def test_every_precision_loses_something(origins: dict[str, Path], tmp_path: Pat
     assert 1e-12 < found["kl"] < 0.1
 
 
+@pytest.mark.slow
 def test_figures_of_each_kind_of_text(origins: dict[str, Path], tmp_path: Path) -> None:
     spec, model, given = inputs(origins["llama"])
     out = files(tmp_path / "out", origins["llama"], "cpu", precision="int4")

@@ -296,6 +296,7 @@ def test_the_decoder_is_calibrated_on_the_models_own_output(origins: dict[str, P
         assert said == FloatModel(model).greedy(encoder, start, [2], NEW_TOKENS)[:-1]
 
 
+@pytest.mark.slow
 def test_a_model_that_does_not_fit_in_memory_is_rounded_to_nearest(
     origins: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,6 +24,7 @@ from specs.base.errors import UserError
 from specs.model.model import Model
 from tests.exporters.models import written
 from tests.exporters.runtime.test_speculative import DECODERS, TARGETS, spec
+from tests.thinned import one_in
 from tests.zoo.tiny import BLOCK
 from zoo.builder import assemble
 from zoo.checks.behaviour import check_behaviour
@@ -93,6 +94,7 @@ def simulated(
     return tokens[len(prompt) :], proposed, accepted
 
 
+@one_in(2)
 @pytest.mark.parametrize("to", ["portable", "cpu"])
 def test_its_graph_is_verified_with_its_hidden_states(tmp_path: Path, to: str) -> None:
     module, weights = module_of(spec("windowed"), tmp_path)

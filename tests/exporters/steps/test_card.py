@@ -79,7 +79,7 @@ SHOWN: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
-@one_in(8)
+@one_in(16)
 @pytest.mark.parametrize(("preset", "options", "first"), SHOWN)
 def test_the_program_on_the_card_runs(
     tmp_path: Path, preset: str, options: dict[str, Any], first: str

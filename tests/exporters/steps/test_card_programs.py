@@ -115,7 +115,7 @@ def test_every_head_is_tried() -> None:
     assert {head for _, head in MODELS} == {*HEADS}
 
 
-@one_in(50)
+@one_in(100)
 @pytest.mark.parametrize(("name", "head"), MODELS)
 def test_the_program_runs_whatever_the_head(tmp_path: Path, name: str, head: str) -> None:
     spec = getattr(tiny, name)(head={"kind": head, **HEADS[head]})

@@ -45,6 +45,7 @@ def takes_the_first_values(patch: Patch) -> None:
     patch.setattr(RWKV7, "_value", value)
 
 
+@pytest.mark.slow
 def test_layers_without_a_share_of_the_first_values_use_their_own(monkeypatch: Patch) -> None:
     assert check_behaviour(rwkv7()).passed
     takes_the_first_values(monkeypatch)

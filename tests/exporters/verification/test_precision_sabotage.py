@@ -111,7 +111,7 @@ CASES: list[tuple[Sabotage, Any, Chosen]] = [
 ]
 
 
-@one_in(10)
+@one_in(20)
 @pytest.mark.parametrize(
     ("sabotage", "make", "options"),
     CASES,

@@ -596,7 +596,7 @@ CASES: list[tuple[Sabotage, list[Model]]] = [
 EVERY = [(sabotage, spec) for sabotage, specs in CASES for spec in specs]
 
 
-@one_in(30)
+@one_in(60)
 @pytest.mark.parametrize(
     ("sabotage", "spec"),
     EVERY,
@@ -609,7 +609,7 @@ def test_sabotage_is_caught_and_nothing_is_kept(
     _caught(spec, tmp_path, "random")
 
 
-@one_in(2)
+@one_in(4)
 @pytest.mark.parametrize("sabotage", [no_biases, fixed_length, cache_in_front, another_gelu])
 def test_sabotage_of_a_graph_without_weights_is_caught(
     sabotage: Sabotage, tmp_path: Path, monkeypatch: Patch

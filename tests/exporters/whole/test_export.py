@@ -277,7 +277,7 @@ LAYERS: list[Any] = [
 ]
 
 
-@one_in(6)
+@one_in(12)
 @pytest.mark.parametrize("layers", LAYERS)
 @pytest.mark.parametrize("make", MAKES)
 def test_stacks_of_shared_and_of_different_layers_are_verified(

@@ -37,7 +37,7 @@ def compared(export: Any) -> set[str]:
     return {c.output for c in export.verification.comparisons if not c.case.startswith(REDUCED)}
 
 
-@one_in(8)
+@one_in(24)
 @pytest.mark.parametrize("make", [bert, gpt2])
 @pytest.mark.parametrize("options", PRECISIONS)
 def test_hidden_states_and_weights_in_every_precision(
@@ -87,7 +87,7 @@ def test_outputs_of_images(name: str, layout: str, tmp_path: Path) -> None:
     assert {"image hidden_states.1", "image attentions.0"} <= compared(export)
 
 
-@one_in(3)
+@one_in(6)
 @pytest.mark.parametrize("name", ["qwen3_next", "gpt_oss", "deepseek_v3", "gemma2", "wav2vec2", "deberta-v2"])
 def test_other_mixers_and_attentions(name: str, tmp_path: Path) -> None:
     export = written(spec_of(CONFIGS[name]), tmp_path / "x", outputs=ALL, target="cpu")

@@ -260,7 +260,7 @@ SABOTAGE: list[tuple[Callable[[Patch], None], str, tuple[str, str]]] = [
 ]
 
 
-@one_in(28)
+@one_in(56)
 @pytest.mark.parametrize(
     ("sabotage", "name", "place"), SABOTAGE, ids=[f"{s.__name__}-{n}-{'-'.join(p)}" for s, n, p in SABOTAGE]
 )

@@ -19,7 +19,7 @@ POSITIONS = {
 }
 
 
-@one_in(18)
+@one_in(36)
 @pytest.mark.parametrize("precision", ["fp32", "fp16", "int8"])
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("position", POSITIONS)

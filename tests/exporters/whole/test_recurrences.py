@@ -40,7 +40,7 @@ def rule(*inputs: Any) -> Any:
     return functional.gated_delta_rule(*inputs)
 
 
-@one_in(2)
+@one_in(4)
 @pytest.mark.parametrize("per_channel", [False, True], ids=["per head", "per channel"])
 @pytest.mark.parametrize("target", [*TARGETS, "portable-27"])
 def test_delta_rules_of_any_length(target: str, per_channel: bool) -> None:

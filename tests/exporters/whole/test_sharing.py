@@ -31,6 +31,7 @@ def test_exports_store_shared_weights_once(target: str, precision: str, tmp_path
     assert (tmp_path / "x/model.onnx.data").stat().st_size == stored_sizes(spec, target)[precision]
 
 
+@pytest.mark.slow
 def test_integer_products_of_shared_weights_read_the_same_bytes_by_names_of_their_own(tmp_path: Path) -> None:
     """ONNX Runtime rewrites the codes of a product by name, and refuses to load a graph that names them twice."""
     result = export(

@@ -34,7 +34,7 @@ GRID = [
 ]
 
 
-@one_in(78)
+@one_in(234)
 @pytest.mark.parametrize(("name", "target", "precision"), GRID)
 def test_a_state_space_model_is_exported_and_verified(
     name: str, target: str, precision: str, tmp_path: Path

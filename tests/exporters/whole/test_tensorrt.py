@@ -68,7 +68,7 @@ def graphs(result: Export) -> dict[str, onnx.ModelProto]:
     return {name: onnx.load(result.directory / name, load_external_data=False) for name in result.graphs}
 
 
-@one_in(2)
+@one_in(4)
 @pytest.mark.parametrize(
     ("spec", "operations"),
     [

@@ -55,7 +55,7 @@ CONNECTORS: dict[str, dict[str, Any]] = {
 }
 
 
-@one_in(3)
+@one_in(6)
 @pytest.mark.parametrize("name", CONNECTORS)
 def test_every_connector_is_verified(name: str, tmp_path: Path) -> None:
     result = written(llava(connector=CONNECTORS[name]), tmp_path / "x")
@@ -94,7 +94,7 @@ POOLED: dict[str, Any] = {
 }
 
 
-@one_in(8)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [

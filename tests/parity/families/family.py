@@ -47,7 +47,7 @@ class FamilyTests:
       strictly unless the reference writes fields that no family has.
     - ``published``: preset -> the published config that must import as it.
     - ``no_field``: changes of ``preset`` that no config can state, and what the message says.
-    - ``options``: options of every check.  ``prepare`` changes a reference whose weights were drawn.
+    - ``options``: options of every check, and ``quick`` those of the quick one.  ``prepare`` changes a reference whose weights were drawn.
     """
 
     model_class: ClassVar[Any]
@@ -65,6 +65,7 @@ class FamilyTests:
     no_field: ClassVar[Sequence[tuple[Any, str]]] = ()
     preset: ClassVar[str]
     options: ClassVar[Mapping[str, Any]] = {}
+    quick: ClassVar[Mapping[str, Any]] = {}
     prepare: ClassVar[Any] = None
     run: ClassVar[Callable[..., Any]] = staticmethod(harness.check)
 
@@ -128,8 +129,8 @@ class FamilyTests:
     @one_in(12)
     def test_configuration(self, name, tmp_path):
         """The first, which is quick, is compared with the reference alone."""
-        verify = name != next(iter(self.configs))
-        self.check(self.model_class, self.configured(name), tmp_path, verify=verify)
+        options = self.quick if name == next(iter(self.configs)) else {"verify": True}
+        self.check(self.model_class, self.configured(name), tmp_path, **options)
 
     @pytest.mark.slow
     def test_other_class(self, other, tmp_path):

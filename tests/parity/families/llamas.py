@@ -43,9 +43,13 @@ def draw_llama(data: st.DataObject) -> dict[str, Any]:
 
 
 class LlamaTests(FamilyTests):
-    """A family whose config has Llama's names; ``draws`` are its other fields."""
+    """A family whose config has Llama's names; ``draws`` are its other fields.
+
+    The slow tests export it: its graph is of the same parts.
+    """
 
     defaults = {**SPECIAL, "max_position_embeddings": 128}
+    quick = {"onnx": False}
 
     @classmethod
     def draw(cls, data: st.DataObject) -> Mapping[str, Any]:

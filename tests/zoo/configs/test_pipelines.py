@@ -77,7 +77,7 @@ def test_its_config_is_read_and_has_the_parameters_of_its_class(task: str) -> No
     assert sum(each.numel() for each in assemble(spec).parameters()) == count
 
 
-@one_in(10)
+@one_in(20)
 @pytest.mark.parametrize("task", EXPRESSED)
 def test_a_narrow_copy_goes_in_and_out_and_to_the_client(task: str, tmp_path: Path) -> None:
     default = EXPRESSED[task]

@@ -123,7 +123,7 @@ HARMS: list[tuple[Harm, Any]] = [
 ]
 
 
-@one_in(6)
+@one_in(12)
 @pytest.mark.parametrize(("harm", "error"), HARMS, ids=[harm.__name__ for harm, _ in HARMS])
 def test_whatever_happens_the_place_is_as_it_was(
     harm: Harm, error: Any, place: Path, monkeypatch: pytest.MonkeyPatch

@@ -143,7 +143,7 @@ def wide(kind: str = "decoder", **changes: object) -> Model:
     )
 
 
-@one_in(3)
+@one_in(6)
 @pytest.mark.parametrize("precision", ["fp32", "fp16", "int8", "int4"])
 @pytest.mark.parametrize(
     "spec", [wide(), smallest("t5-small"), smallest("albert-base-v2")], ids=lambda spec: spec.name

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
 from specs.base.errors import shorten
+from tests.thinned import one_in
 from tests.zoo.tiny import gpt2
 from zoo.builder import assemble
 from zoo.checkpoints.open import open_weights
@@ -123,6 +124,7 @@ def test_a_file_a_directory_a_lone_file_and_an_index_give_the_same(tmp_path):
         assert all(torch.equal(next(source.pieces(name)), tensors[name].view(-1)) for name in names)
 
 
+@one_in(3)
 @pytest.mark.parametrize("stored", [torch.float32, torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("wanted", [torch.float32, torch.float16, torch.bfloat16])
 def test_types_are_converted_tensor_by_tensor(stored, wanted, tmp_path):

@@ -70,7 +70,7 @@ def _check(written: Export, libraries: Path) -> None:
             assert LOOPS in graph.placement.not_captured
 
 
-@one_in(3)
+@one_in(6)
 @pytest.mark.parametrize("name", QUICK)
 def test_the_provider_places_every_node_as_recorded(name: str, libraries: Path, tmp_path: Path) -> None:
     options = ExportOptions(target="cuda", precision="fp16", verify=False)

@@ -103,6 +103,7 @@ def zoo(*arguments: object) -> Any:
     return CliRunner().invoke(app, [*map(str, arguments)], prog_name="zoo")
 
 
+@pytest.mark.slow
 def test_the_command_says_what_it_compiled(exported: Path, compiler: Callable[[str], None]) -> None:
     compiler(WRITES)
     shown = zoo("compile", exported, "--for", "sm89, sm120")

@@ -21,10 +21,12 @@ from tests.parity.families.llamas import (
     LlamaTests,
     rotation,
 )
+from tests.thinned import one_in
 from zoo.configs.importing import import_spec, spec_of_config
 from zoo.families.common.config import Config
 
 
+@one_in(2)
 @pytest.mark.parametrize("name", ["llama3", "yarn"])
 def test_beyond_the_original_context(name, tmp_path):
     check(hf.LlamaForCausalLM, TestLlama.configured(name), tmp_path, seed=2, length=100, onnx=False)
@@ -81,6 +83,7 @@ def test_the_dropout_of_a_classifier_of_tokens_is_read():
 
 
 class TestLlama(LlamaTests):
+    quick = {}
     model_class = hf.LlamaForCausalLM
     configs = {
         "grouped": dict(

@@ -15,7 +15,6 @@ from tests.parity.families.draws import FEW_LAYERS, FLAG, VOCAB
 from tests.parity.families.family import FamilyTests
 from tests.parity.families.seq2seq_tests import check_at_end
 from tests.parity.reference import assert_close, build, load, ragged
-from tests.thinned import one_in
 from zoo.configs.importing import import_spec
 
 CONFIGS = {
@@ -109,7 +108,7 @@ def assert_same_logits(ours, reference) -> None:
         assert_close(ours(ids, ids, mask).logits, reference(ids, mask, ids).logits)
 
 
-@one_in(4)
+@pytest.mark.slow
 @pytest.mark.parametrize("family", [TestT5, TestMT5, TestUMT5])
 def test_classification_at_the_end_of_sequence(family, tmp_path):
     model_class = getattr(

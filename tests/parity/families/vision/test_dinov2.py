@@ -77,6 +77,7 @@ class TestDinov2WithRegisters(TestDinov2):
         return TestDinov2.draw(data) | {"num_register_tokens": st.sampled_from([1, 4])}
 
 
+@pytest.mark.slow
 def test_photographs(tmp_path):
     config = hf.Dinov2WithRegistersConfig(
         **{**CONFIGS["gated"], "image_size": 28, "patch_size": 4, "num_channels": 3}
