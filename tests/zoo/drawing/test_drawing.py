@@ -27,7 +27,7 @@ from specs.model.model import Model
 from tests.exporters.reduced_presets import structures
 from tests.strategies import model_data
 from tests.thinned import one_in
-from tests.zoo.drawing.drawn import check_drawing
+from tests.zoo.drawing.drawn import all_texts, check_drawing
 from zoo.builder import assemble
 from zoo.checks import check_shapes
 from zoo.components.embedding import Embedding
@@ -578,7 +578,7 @@ def test_text_is_as_wide_as_its_font_has_it(bold, file):
 @pytest.mark.slow
 def test_every_character_that_is_drawn_has_a_width():
     shown = {
-        c for name in preset_names()[::30] for text in draw_scene(load(name)).all_texts() for c in text.text
+        c for name in preset_names()[::30] for text in all_texts(draw_scene(load(name))) for c in text.text
     }
     assert shown <= set(drawn_text._CHARACTERS)
 
@@ -689,6 +689,6 @@ def test_a_scene_as_data():
     ],
 )
 def test_mixers_are_described(preset: str, words: list[str]) -> None:
-    text = " ".join(text.text for text in draw_scene(load(preset)).all_texts())
+    text = " ".join(text.text for text in all_texts(draw_scene(load(preset))))
     for word in words:
         assert word in text
