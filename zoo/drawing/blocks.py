@@ -94,8 +94,7 @@ class BlockReader:
             return self._other(name)
         details = [*spec.details(self._stack.context), *self._sharing_details(name)]
         part = self._part(role, spec.heading, details, name)
-        routed = spec.routed_experts if isinstance(spec, Component) else None
-        return part if routed is None else self._experts(part, name, *routed)
+        return part if spec.routed_experts is None else self._experts(part, name, *spec.routed_experts)
 
     def _other(self, name: str) -> Part:
         """A norm, or a part that no spec describes."""
