@@ -208,7 +208,7 @@ class Windows(LayerVariation):
         return windowed
 
     def holds(self, block: BlockParts, index: int) -> bool:
-        return getattr(block.attention, "window", None) is not None
+        return block.sliding_window is not None
 
     def write(self, where: Sequence[bool], context: FieldContext) -> Data:
         return {"layer_types": [SLIDING if windowed else FULL for windowed in where]}
@@ -272,7 +272,7 @@ class GlobalLayers(LayerVariation):
         return [not windowed for windowed in self.windows.read(config, depth)]
 
     def holds(self, block: BlockParts, index: int) -> bool:
-        return isinstance(getattr(block.attention, "position", None), NoPosition)
+        return isinstance(block.own_position, NoPosition)
 
     def write(self, where: Sequence[bool], context: FieldContext) -> Data:
         return {}

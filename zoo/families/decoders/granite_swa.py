@@ -66,7 +66,7 @@ class _Unrotated(LayerVariation):
         return [False] * depth if bases is None else [not base for base in bases]
 
     def holds(self, block: BlockParts, index: int) -> bool:
-        return isinstance(getattr(block.attention, "position", None), NoPosition)
+        return isinstance(block.own_position, NoPosition)
 
     def write(self, where: Sequence[bool], context: FieldContext) -> Data:
         theta = getattr(context.model.position_of(context.stack), "theta", 0)

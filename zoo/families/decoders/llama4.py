@@ -77,7 +77,7 @@ class _Global(LayerVariation):
         return [not rotated for rotated in _rotated(config, depth)]
 
     def holds(self, block: BlockParts, index: int) -> bool:
-        return isinstance(getattr(block.attention, "position", None), NoPosition)
+        return isinstance(block.own_position, NoPosition)
 
     def write(self, where: Sequence[bool], context: FieldContext) -> Data:
         return {_ROTATED: [int(not unrotated) for unrotated in where]}

@@ -34,7 +34,7 @@ class _NotRotated(LayerVariation):
         return [not flag for flag in flags[:depth]]
 
     def holds(self, block: BlockParts, index: int) -> bool:
-        return isinstance(getattr(block.attention, "position", None), NoPosition)
+        return isinstance(block.own_position, NoPosition)
 
     def write(self, where: Sequence[bool], context: FieldContext) -> Data:
         return {"no_rope_layers": [int(not unrotated) for unrotated in where]}
