@@ -25,7 +25,7 @@ Names = Annotated[
     typer.Argument(
         metavar="[FILE] [NAME]...",
         help="A zoo file, or a directory with a zoo.yaml, and the models, groups or artefacts to make.  "
-        "[default: zoo.yaml, and all of it]",
+        "[default: zoo.yaml, all models]",
         show_default=False,
     ),
 ]

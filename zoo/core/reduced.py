@@ -104,8 +104,8 @@ def small_tables(spec: Model) -> Model:
 
 
 def small_inputs(spec: Model) -> Model:
-    """The same model for images of at most 3 x 3 patches, or 2 x 2 vectors of several, or 9 vectors of a resampler, and audio of at
-    most 24 vectors; tokens are unchanged."""
+    """The same model for images of at most 3 x 3 patches, or 2 x 2 squares of patches that a connector joins, or 9 vectors of a
+    resampler, and audio of at most 24 vectors; tokens are unchanged."""
     square = 1 if spec.connector is None else spec.connector.square
     changes: dict[str, Any] = {}
     for name, stack in spec.stacks():

@@ -1,4 +1,4 @@
-"""The decoders of vision-language families, whose own configs stand in that of the whole model."""
+"""Decoders of vision-language families, by the ``text_config`` inside the config of a whole model."""
 
 from __future__ import annotations
 

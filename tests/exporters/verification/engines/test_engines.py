@@ -194,7 +194,9 @@ def test_every_engine_is_shown_to_see_a_wrong_graph() -> None:
 def test_a_refused_graph_fails_the_export_in_the_engines_own_words(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine_claim, "exact_file", lambda *arguments: sabotaged(an_unknown_operator, *arguments))
+    monkeypatch.setattr(
+        engine_claim, "exact_file", lambda *arguments: sabotaged(an_unknown_operator, *arguments)
+    )
     with pytest.raises(VerificationError, match=r"onnxruntime .*: failed.*Unheard"):
         export(bert(), tmp_path / "out", ExportOptions(engines=("onnxruntime",)))
     assert not (tmp_path / "out").exists()
