@@ -282,7 +282,7 @@ class NoRopeLayers(UnrotatedLayers):
                 config.refuse("no_rope_layer_interval", "must be at least 1")
             return [(layer + 1) % every != 0 for layer in range(depth)]
         if len(flags) < depth or not all(type(flag) is int and flag in (0, 1) for flag in flags):
-            config.refuse("no_rope_layers", f"must have a 1 or a 0 for each of the {depth} layers")
+            config.refuse("no_rope_layers", f"must be 0 or 1 for each of the {depth} layers")
         return [flag == 1 for flag in flags[:depth]]
 
     def read(self, config: Config, depth: int) -> list[bool]:
