@@ -15,6 +15,7 @@ from specs.kinds.mixer import AttentionKind
 from specs.kinds.position import PositionKind
 from specs.model.stack import Stack
 from zoo.components.position import Position
+from zoo.core.roles import kind_name
 from zoo.core.units import parameter_text
 from zoo.drawing.diagram import AttentionPart, Element, ExpertsPart, Part, Sum, Way
 from zoo.drawing.following import Fork, PathStep, way_through
@@ -99,7 +100,7 @@ class BlockReader:
     def _other(self, name: str) -> Part:
         """A norm, or a part that no spec describes."""
         module = self._block.get_submodule(name)
-        kind = str(getattr(module, "component_kind", type(module).__name__))
+        kind = kind_name(module)
         norm = registry.kinds("norm").get(kind)
         if norm is not None:
             return self._part("norm", norm.spec.kind_title(), [], name)
