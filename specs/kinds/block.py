@@ -118,6 +118,10 @@ class BlockParts(Component):
         }
         return tuple(name for name, is_present in present.items() if is_present)
 
+    def branch_width(self, d_model: int) -> int:
+        """The width of the stream that the branches read and add to."""
+        return d_model
+
     def attention_input_width(self, d_model: int) -> int:
         """The width of what the attention reads."""
         return d_model
