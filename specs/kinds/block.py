@@ -129,6 +129,10 @@ class BlockParts(Component):
         }
         return tuple(name for name, is_present in present.items() if is_present)
 
+    def branch_width(self, d_model: int) -> int:
+        """The width of the stream that the branches read and add to."""
+        return d_model
+
     def norms_used(self) -> list[Component]:
         """The norms of the branches that every stack has."""
         return [self.norm_of(branch) for branch in self.branches()]

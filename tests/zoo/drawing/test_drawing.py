@@ -35,7 +35,7 @@ from zoo.context import StackContext
 from zoo.drawing import blocks as drawn_blocks
 from zoo.drawing import draw_mermaid, draw_png, draw_scene, draw_svg
 from zoo.drawing import text as drawn_text
-from zoo.drawing.diagram import AttentionPart, DiagramFrame, ExpertsPart, Joined, Label
+from zoo.drawing.diagram import AttentionPart, DiagramFrame, ExpertsPart, Joined, Label, Part, Sum
 from zoo.drawing.following import Fork, PathStep, way_through
 from zoo.drawing.layout import lay_out
 from zoo.drawing.mermaid import mermaid
@@ -343,6 +343,35 @@ def test_a_block_is_followed_with_its_own_weights_and_modules_stay_as_they_are()
     assert block.called is called
     assert "forward" not in vars(block.part)
     assert block(torch.zeros(2)).shape == (2,)
+
+
+def joins(way):
+    """What branches meet in, from the first on."""
+    for element in way:
+        if isinstance(element, DiagramFrame):
+            yield from joins(element.way)
+        elif isinstance(element, Sum):
+            for branch in element.ways:
+                yield from joins(branch)
+            yield element.join.title if isinstance(element.join, Part) else element.join
+
+
+@pytest.mark.parametrize(
+    ("name", "first_layer"),
+    [
+        ("mobilebert-uncased", ["\u2225", "+", "+", "+"]),
+        ("gemma3n-e2b-text", ["+", "+", "+", "Correct streams", "Add to other streams"]),
+    ],
+)
+def test_branches_meet_in_a_sum_another_sign_or_the_part_that_reads_them(name, first_layer):
+    diagram = read(load(name))
+    check_all(diagram)
+    assert list(joins(diagram.columns[0].way))[: len(first_layer)] == first_layer
+
+
+def test_the_parts_of_a_narrower_block_state_its_width():
+    parts = {part.title: part for part in read(load("mobilebert-uncased")).parts()}
+    assert parts["Feed-forward"].details == ("128 \u2192 512 \u2192 128", "ReLU")
 
 
 def test_a_block_that_cannot_be_followed_is_one_box(monkeypatch):
