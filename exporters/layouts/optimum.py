@@ -166,7 +166,7 @@ def _beside(embedding: EmbeddingKind, graph: GraphRecord) -> list[str]:
     """The lines that add the inputs beside tokens, of which the classes of tasks know none."""
     axes = {
         "token_type_ids": "",
-        **{name: ", 4" if is_box else "" for name, _, is_box in embedding.token_inputs},
+        **{beside.name: "".join(f", {size}" for size in beside.sizes) for beside in embedding.token_inputs},
     }
     return [
         f'inputs.setdefault("{name}", torch.zeros(*inputs["input_ids"].shape{axis}, dtype=torch.int64))'

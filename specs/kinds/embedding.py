@@ -42,6 +42,11 @@ class TokenInput(NamedTuple):
     below: int
     is_box: bool = False
 
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The sizes after batch x tokens."""
+        return (4,) if self.is_box else ()
+
 
 @interface("embedding")
 class EmbeddingKind(Component):

@@ -24,5 +24,10 @@ class Boxes(nn.Module):
             return torch.stack([table.weight[0] for table in tables]).sum(0)
         left, top, right, bottom = (bbox[..., edge] for edge in range(4))
         edges = self.x(left) + self.y(top) + self.x(right) + self.y(bottom)
-        size: Tensor = self.height(bottom - top) + self.width(right - left)
-        return edges + size
+        return edges + self.height(self.extent(top, bottom)) + self.width(self.extent(left, right))
+
+    def extent(self, first: Tensor, last: Tensor) -> Tensor:
+        """From the first edge to the last, B T; beyond the table where the last is before the first, so that a graph fails there too,
+        whose negative indices would count from the end of the table."""
+        extent = last - first
+        return torch.where(extent < 0, self.x.num_embeddings, extent)
