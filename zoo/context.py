@@ -24,6 +24,7 @@ class BuildContext:
     input_width: the width of the input of an attention or a feed-forward, if not d_model.
     fixed_length: whether every input is as long as context_length, as images and spectrograms are.
     patch_grid: the patch grid of an image stack.
+    second_width: the width of a second stream that the embedding gives, if it does.
     """
 
     d_model: int
@@ -34,6 +35,7 @@ class BuildContext:
     input_width: int | None = None
     fixed_length: bool = False
     patch_grid: PatchGrid | None = None
+    second_width: int | None = None
 
     @property
     def reads(self) -> int:
@@ -73,6 +75,7 @@ class StackContext(BuildContext):
             encoder_width=spec.width_of(spec.encoder) if cross and spec.encoder is not None else None,
             fixed_length=not spec.embedding_of(part).any_length,
             patch_grid=spec.embedding_of(part).patch_grid,
+            second_width=spec.embedding_of(part).second_width,
             vocab_size=spec.vocab_size,
             position_kind=spec.position_of(part),
         )

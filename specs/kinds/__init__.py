@@ -63,6 +63,7 @@ FILES = {
         "side_transformer": "side_transformer",
         "conformer": "conformer",
         "bottleneck": "bottleneck",
+        "two_streams": "two_streams",
     },
     "connector": {
         "linear": "connector",

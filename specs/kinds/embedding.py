@@ -1,6 +1,7 @@
 """Embeddings: tokens, an image or audio to vectors of width d_model."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import Field
@@ -119,6 +120,11 @@ class EmbeddingKind(Component):
         return ()
 
     @property
+    def second_width(self) -> int | None:
+        """The width of a second stream beside the first, after it in the same vectors; None for none."""
+        return None
+
+    @property
     def sees_order(self) -> bool:
         """Whether vectors depend on the order of the parts of an input, whatever the positions."""
         return False
@@ -211,6 +217,17 @@ class TokenDropout(Spec):
     """Share of mask tokens in training: vectors are multiplied by (1 - rate) / (1 - the input's share)."""
 
 
+class Layout(Spec):
+    """A narrower stream beside that of the tokens, of the places of tokens on a page: norm(projection(box) + position) (LiLT)."""
+
+    coordinates: Annotated[int, Field(gt=0, le=2**16)]
+    """Number of coordinates of a page (LiLT: 1024)."""
+    width: Annotated[Width, Role.WIDTH]
+    """Width of the stream (LiLT: 192). The six vectors of a box, of its edges, height and width, are together as wide as `d_model`."""
+    norm: Norm
+    """Norm of the stream."""
+
+
 @register("embedding", default=True)
 class Tokens(EmbeddingKind):
     """Token ids: token * scale + token type + position, then norm, then projection."""
@@ -224,6 +241,9 @@ class Tokens(EmbeddingKind):
     """Number of coordinates of a page (LayoutLM: 1024), in an encoder. Each token then has a box on the page, which the input `bbox`
     gives, batch x tokens x 4: its left, top, right and bottom edge, whose vectors are added, with those of its height and width.
     Default: no boxes."""
+    layout: Annotated[Layout | None, OmitDefault()] = None
+    """Stream of the places of tokens on a page, made of the boxes that the input `bbox` gives, for an encoder whose blocks pass it beside
+    the tokens, of kind `two_streams` (LiLT). Default: none."""
     width: Annotated[Width | None, Role.WIDTH] = None
     """Width of the token table (ALBERT, ELECTRA); if it differs from `d_model`, a projection follows. Default:
     `d_model`."""
@@ -260,8 +280,13 @@ class Tokens(EmbeddingKind):
     @property
     def token_inputs(self) -> tuple[TokenInput, ...]:
         tasks = [TokenInput("task_type_ids", self.tasks or 0)] if (self.tasks or 0) > 1 else []
-        boxes = [TokenInput("bbox", self.boxes, is_box=True)] if self.boxes else []
+        coordinates = self.boxes or (self.layout and self.layout.coordinates)
+        boxes = [TokenInput("bbox", coordinates, is_box=True)] if coordinates else []
         return *tasks, *boxes
+
+    @property
+    def second_width(self) -> int | None:
+        return None if self.layout is None else self.layout.width
 
     def steps(self, context: PartContext) -> Iterator[Step | PositionStep]:
         yield Step("Token embedding", "token", (SIZES,))
@@ -282,6 +307,9 @@ class Tokens(EmbeddingKind):
         yield PositionStep()
         yield from norm_steps(self.norm)
         yield from () if first else projection
+        if self.layout is not None:
+            details = (f"{self.layout.coordinates:,} coordinates", f"{self.layout.width:,} wide")
+            yield Step("Layout", "layout", details, joins="∥")
 
     @property
     def sees_order(self) -> bool:
@@ -296,6 +324,24 @@ class Tokens(EmbeddingKind):
                 True,
                 "Add projection: {place: first}, or remove it.",
             )
+        if self.layout is not None:
+            yield from self._layout_faults(self.layout, context)
+
+    def _layout_faults(self, layout: Layout, context: RuleContext) -> Iterator[Fault]:
+        if self.boxes:
+            rule = "must not be set beside a layout, which reads the boxes"
+            yield Fault(("boxes",), rule, self.boxes, "Remove one of the two.")
+        if context.d_model % 6:
+            yield Fault(
+                ("layout",),
+                f"requires a d_model that the six vectors of a box divide, and it is {context.d_model}",
+                "a layout",
+                f"Use {max(context.d_model // 6, 1) * 6}, or remove it.",
+            )
+        yield from (
+            fault.under("layout", "norm")
+            for fault in layout.norm.faults(replace(context, d_model=layout.width))
+        )
 
     def why_insensitive(self, width: int) -> str:
         return "" if self.norm is None else self.norm.why_insensitive(self.position_width(width))

@@ -228,6 +228,7 @@ class Model(Tabular, Spec):
             patches=self.embedding_of(stack).of_patches,
             packed=self.embedding_of(stack).packed,
             token_decoder=self.architecture == "decoder",
+            second_width=self.embedding_of(stack).second_width,
             position=self.position_of(stack),
         )
 

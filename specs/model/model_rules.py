@@ -92,12 +92,12 @@ def embedding_faults(model: Model) -> Iterable[Fault]:
             faults = _token_dropout_faults(model, embedding.token_dropout)
             yield from (fault.under(*path, "token_dropout") for fault in faults)
         if isinstance(embedding, Tokens) and model.architecture != "encoder":
-            for key in ("tasks", "boxes", "trigrams"):
+            for key in ("tasks", "boxes", "layout", "trigrams"):
                 if count := getattr(embedding, key):
                     yield Fault(
                         (*path, key),
                         "requires architecture: encoder",
-                        count,
+                        "a layout" if key == "layout" else count,
                         "Remove it.",
                     )
         yield from _length_faults(model, name, stack)

@@ -210,6 +210,7 @@ MODULES = {
     "xlm-roberta-xl": "encoders.roberta",
     "ernie": "encoders.bert",
     "layoutlm": "encoders.bert",
+    "lilt": "encoders.lilt",
     "megatron-bert": "encoders.megatron_bert",
     "ibert": "encoders.roberta",
     "bert-generation": "encoders.bert",

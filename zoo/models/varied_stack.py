@@ -1,4 +1,4 @@
-"""Stacks with several residual streams, with a sum over the layers, or with layers that reuse the caches of others.
+"""Stacks with several residual streams, with a second one, with a sum over the layers, or with layers that reuse the caches of others.
 
 Shapes: batch B, tokens T, width D, streams N.
 """
@@ -16,6 +16,7 @@ from zoo.components.block import Block
 from zoo.components.layer_sum import WeightedLayerSum
 from zoo.components.mixer import MixerContext, State
 from zoo.components.reused_keys_values import ReusingContext
+from zoo.components.two_streams import SECOND
 from zoo.context import BuildContext, StackContext
 from zoo.models.stack import AfterLayer, EncoderOutput, Stack
 from zoo.models.token_positions import TokenPositions
@@ -24,6 +25,8 @@ from zoo.models.token_positions import TokenPositions
 def stack_of(spec: spec.Stack, context: StackContext) -> Stack:
     """The stack of a spec."""
     reuses = any(source is not None for source in spec.key_value_sources(context.d_model))
+    if context.second_width is not None:
+        return TwoStreamStack(spec, context)
     varies = reuses or spec.altup is not None or spec.weighted_layer_sum
     return VariedStack(spec, context) if varies else Stack(spec, context)
 
@@ -98,3 +101,31 @@ class VariedStack(Stack):
             "layer_sum reads all layers": self.layer_sum is not None,
         }
         return [tie for tie, holds in ties.items() if holds]
+
+
+class TwoStreamStack(Stack):
+    """A stack whose layers leave a second stream for the next, which it finds after the first in its input: B T (D + W)."""
+
+    def __init__(self, spec: spec.Stack, context: StackContext) -> None:
+        super().__init__(spec, context)
+        self.width = context.d_model
+
+    def mixer_context(
+        self, x: Tensor, tokens: TokenPositions, keys: Tensor, encoder_mask: Tensor | None = None
+    ) -> MixerContext:
+        context = super().mixer_context(x[..., : self.width], tokens, keys, encoder_mask)
+        context.left[SECOND] = x[..., self.width :]
+        return context
+
+    def through_layers(
+        self,
+        x: Tensor,
+        context: MixerContext,
+        past: Sequence[State] | None,
+        encoded: EncoderOutput | None,
+        after: AfterLayer | None,
+    ) -> tuple[Tensor, list[State]]:
+        return super().through_layers(x[..., : self.width], context, past, encoded, after)
+
+    def ties_between_layers(self) -> list[str]:
+        return ["layers leave a second stream for the next"]

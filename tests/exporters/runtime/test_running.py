@@ -432,7 +432,9 @@ def test_a_box_whose_edges_are_swapped_fails_in_a_graph(tmp_path: Path) -> None:
 
     def run(box: list[int]) -> None:
         boxes = np.array([[[1, 2, 3, 4], box]])
-        graph.run({"input_ids": ids, "attention_mask": mask, "bbox": boxes}, dict.fromkeys(graph.outputs, "cpu"))
+        graph.run(
+            {"input_ids": ids, "attention_mask": mask, "bbox": boxes}, dict.fromkeys(graph.outputs, "cpu")
+        )
 
     run([4, 2, 4, 2])
     for box in ([4, 2, 3, 5], [1, 5, 3, 4]):

@@ -72,10 +72,11 @@ class BertFields:
         kind: str = "post_norm",
         norm: Template = NORM,
         feed_forward: Template = None,
+        block: Template = None,
         layers: type[Layers] = Layers,
         **embedding: Template,
     ) -> dict[str, Template]:
-        """The template of an encoder; ``feed_forward`` and ``embedding`` are further keys of these parts."""
+        """The template of an encoder; ``feed_forward``, ``block`` and ``embedding`` are further keys of these parts."""
         rate = f.Float("hidden_dropout_prob", default=self.dropout)
         attention_rate = self.dropout if self.attention_dropout is None else self.attention_dropout
         return {
@@ -105,6 +106,7 @@ class BertFields:
                         **feed_forward or {},
                     ),
                     "dropout": rate,
+                    **(block or {}),
                 },
             ),
             "initialization": f.normal(),

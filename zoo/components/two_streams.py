@@ -1,0 +1,90 @@
+"""Two streams whose attentions add their scores to each other's (LiLT: Wang et al., 2022).
+
+The first passes through the stack as any; the second is left by each layer for the next. Shapes: batch B, tokens T, heads H, widths of the
+streams D and W, widths of their heads K and L.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+import specs.kinds.two_streams as spec
+from specs.kinds.attention import MultiHead
+from zoo import functional
+from zoo.components.attention import Projections, SelfAttention, key_value_state, merge_heads
+from zoo.components.block import LayerCall
+from zoo.components.mixer import MixerContext, State, StateTensor
+from zoo.components.norm_placements import PostNorm
+from zoo.context import LayerContext
+from zoo.registry import build_component, builds
+
+SECOND = "second stream"
+"""The key of the second stream, B T W, among the tensors that layers leave for later ones."""
+MIXED = "mixed second stream"
+"""The key of the output of its attention."""
+
+
+class TwoStreamAttention(SelfAttention):
+    """One attention of heads of width K + L, whose queries, keys and values are those of both streams side by side."""
+
+    def __init__(self, spec: MultiHead, context: LayerContext, second: LayerContext) -> None:
+        super().__init__(spec, context)
+        self.second = Projections(spec.model_copy(update={"head_dim": None}), second)
+
+    @property
+    def state(self) -> tuple[StateTensor, ...]:
+        width = self.width + self.second.width
+        return key_value_state(self.key_value_heads, width, width)
+
+    def forward(self, x: Tensor, context: MixerContext, past: State | None) -> tuple[Tensor, State]:
+        """x: B T D -> B T D, and all keys and values, B H T (K + L) twice."""
+        position, y = context.attention.position_of(self), context.left[SECOND]
+        query = self.rotated_queries(x, position, context.positions)
+        key, value = self.rotated_keys_values(x, position, context.positions)
+        bias = self.score_bias(x, query, key, context)
+        query = torch.cat((query, self.second.queries(y) * (self.second.scale / self.scale)), -1)
+        key = torch.cat((key, self.second.keys(y)), -1)
+        value = torch.cat((value, self.second.values(y)), -1)
+        dropout = self.dropout if self.training else 0.0
+        mixed = functional.attention(
+            query, key, value, bias, scale=self.scale, dropout=dropout
+        )  # B H T (K + L)
+        context.left[MIXED] = self.second.output(merge_heads(mixed[..., self.width :]))
+        return self.output(merge_heads(mixed[..., : self.width])), (key, value)
+
+
+@builds(spec.TwoStreams)
+class TwoStreams(PostNorm):
+    """norm(x + f(x)) for each branch f, and norm(y + g(y)) for each branch g of the second stream."""
+
+    def __init__(self, spec: spec.TwoStreams, context: LayerContext) -> None:
+        super().__init__(spec, context)
+        assert context.second_width is not None
+        assert isinstance(spec.attention, MultiHead)
+        second = replace(context, d_model=context.second_width)
+        self.attention = TwoStreamAttention(spec.attention, context, second)
+        self.attention.component_kind = spec.attention.kind  # type: ignore[assignment]
+        self.note_states()
+        self.is_last = context.layer == context.layers - 1
+        self.second_attention_norm = build_component(spec.norm_of("attention"), second)
+        self.second_feed_forward = build_component(spec.second_feed_forward, second)
+        self.second_feed_forward_norm = build_component(spec.norm_of("feed_forward"), second)
+
+    def without_gradient(self) -> dict[str, str]:
+        """The second stream after the attention of the last layer."""
+        parts = ("attention.second.value", "attention.second.output", "second_attention_norm", "second_feed_forward",
+                 "second_feed_forward_norm")  # fmt: skip
+        return (
+            dict.fromkeys(parts, "the second stream, which nothing reads after the last attention")
+            if self.is_last
+            else {}
+        )
+
+    def layer(self, x: Tensor, call: LayerCall) -> Tensor:
+        x, left = super().layer(x, call), call.context.left
+        y = self.second_attention_norm(left[SECOND] + self.dropout(left[MIXED]))  # B T W
+        left[SECOND] = self.second_feed_forward_norm(y + self.dropout(self.second_feed_forward(y)))
+        return x
