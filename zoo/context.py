@@ -54,6 +54,7 @@ class BuildContext:
 class StackContext(BuildContext):
     """Further facts for embeddings, stacks and heads.
 
+    queries: the number of trained vectors that join others in the stack.
     position_kind: the position of the stack.
     token: the token table, which a head may score against or share, and a second embedding shares.
     """
@@ -61,6 +62,7 @@ class StackContext(BuildContext):
     vocab_size: int | None = None
     position_kind: PositionKind = field(default_factory=NoPosition)
     token: nn.Embedding | None = None
+    queries: int = 0
 
     @classmethod
     def of(cls, spec: Model, stack: StackName) -> StackContext:
@@ -78,6 +80,7 @@ class StackContext(BuildContext):
             second_width=spec.embedding_of(part).second_width,
             vocab_size=spec.vocab_size,
             position_kind=spec.position_of(part),
+            queries=0 if part.queries is None else part.queries.count,
         )
 
     def with_token(self, token: nn.Embedding | None) -> StackContext:

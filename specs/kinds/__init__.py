@@ -108,6 +108,7 @@ FILES = {
         "none": "head",
         "patch_boxes": "patch_boxes",
         "detection": "patch_boxes",
+        "masks": "masks",
         "multi_vector": "retrieval",
         "sparse": "retrieval",
         "token_weights": "retrieval",

@@ -33,6 +33,13 @@ def stack_faults(model: Model) -> Iterable[Fault]:
                 stack.bidirectional,
                 "Remove it.",
             )
+        if stack.queries is not None and (model.architecture, model.head.kind) != ("encoder", "masks"):
+            yield Fault(
+                (name, "queries"),
+                "must be read by the head masks of an encoder",
+                model.head.kind,
+                "Use head: {kind: masks, labels: 133}, or remove them.",
+            )
     wanted = STACKS_OF[model.architecture]
     for name in STACKS:
         own = model.stack_named(name)

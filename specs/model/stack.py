@@ -17,6 +17,7 @@ from specs.kinds.head import Head
 from specs.kinds.mixer import MixerKind
 from specs.kinds.norm import FinalNorm
 from specs.kinds.position import Position, PositionKind
+from specs.kinds.queries import Queries
 
 MAX_LAYERS = 10_000
 
@@ -129,6 +130,8 @@ class Stack(Spec):
     after the final norm (classifiers of speech: SUPERB)."""
     altup: Annotated[AltUp | None, OmitDefault()] = None
     """Several residual streams, of which one passes the layers (Gemma 3n). Default: one stream."""
+    queries: Annotated[Queries | None, OmitDefault()] = None
+    """Trained vectors that join those of an image before the last layers, in an encoder with the head `masks` (EoMT). Default: none."""
     embedding: Embedding | None = None
     """Embedding of this stack's inputs. Default: the model's."""
     position: Position | None = None
@@ -290,6 +293,8 @@ class Stack(Spec):
             yield from (fault.under("final_norm") for fault in self.final_norm.faults(context))
         if self.altup is not None:
             yield from (fault.under("altup") for fault in self.altup.faults(context))
+        if self.queries is not None:
+            yield from (fault.under("queries") for fault in self.queries.faults(context, self.depth))
         yield from self._source_faults(context)
         yield from self._mixer_faults()
         yield from self._sharing_faults()

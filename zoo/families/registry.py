@@ -211,6 +211,7 @@ MODULES = {
     "ernie": "encoders.bert",
     "layoutlm": "encoders.bert",
     "lilt": "encoders.lilt",
+    "eomt": "vision.eomt",
     "megatron-bert": "encoders.megatron_bert",
     "ibert": "encoders.roberta",
     "bert-generation": "encoders.bert",

@@ -7,17 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import torch
 from torch import Tensor, nn
 
 import specs.model.stack as spec
 from specs.kinds.block import BlockParts
+from specs.kinds.queries import Queries
 from zoo.components.altup import AltUp, Streams
 from zoo.components.block import Block
 from zoo.components.layer_sum import WeightedLayerSum
+from zoo.components.linear import EmbeddingTable
 from zoo.components.mixer import MixerContext, State
 from zoo.components.reused_keys_values import ReusingContext
 from zoo.components.two_streams import SECOND
 from zoo.context import BuildContext, StackContext
+from zoo.core.initialization import Distribution
+from zoo.core.precision import in_dtype, wide
 from zoo.models.stack import AfterLayer, EncoderOutput, Stack
 from zoo.models.token_positions import TokenPositions
 
@@ -27,6 +32,8 @@ def stack_of(spec: spec.Stack, context: StackContext) -> Stack:
     reuses = any(source is not None for source in spec.key_value_sources(context.d_model))
     if context.second_width is not None:
         return TwoStreamStack(spec, context)
+    if spec.queries is not None:
+        return QueryStack(spec, spec.queries, context)
     varies = reuses or spec.altup is not None or spec.weighted_layer_sum
     return VariedStack(spec, context) if varies else Stack(spec, context)
 
@@ -129,3 +136,43 @@ class TwoStreamStack(Stack):
 
     def ties_between_layers(self) -> list[str]:
         return ["layers leave a second stream for the next"]
+
+
+class QueryStack(Stack):
+    """A stack in which queries join the vectors of an image, after them: B T D -> B (T + Q) D.
+
+    ``mask_probabilities``: how likely a query sees only the patches of its own mask in each of its layers, which training lowers to 0.
+    """
+
+    mask_probabilities: Tensor
+
+    def __init__(self, spec: spec.Stack, queries: Queries, context: StackContext) -> None:
+        super().__init__(spec, context)
+        self.query = EmbeddingTable(queries.count, context.d_model)
+        self.before = spec.depth - queries.layers
+        self.register_buffer("mask_probabilities", torch.empty(queries.layers))
+
+    def initial(self, leaf: str) -> Distribution:
+        """As after training."""
+        return Distribution(constant=0.0)
+
+    def through_layers(
+        self,
+        x: Tensor,
+        context: MixerContext,
+        past: Sequence[State] | None,
+        encoded: EncoderOutput | None,
+        after: AfterLayer | None,
+    ) -> tuple[Tensor, list[State]]:
+        def follow(layer: int, x: Tensor) -> Tensor:
+            x = x if after is None else after(layer, x)
+            return self._joined(x) if layer + 1 == self.before else x
+
+        return super().through_layers(x if self.before else self._joined(x), context, past, encoded, follow)
+
+    def _joined(self, x: Tensor) -> Tensor:
+        queries = in_dtype(wide(self.query.weight), x.dtype)[None]  # 1 Q D
+        return torch.cat((x, queries.expand(x.shape[0], queries.shape[1], x.shape[2])), 1)
+
+    def ties_between_layers(self) -> list[str]:
+        return ["queries join between layers"]

@@ -173,9 +173,7 @@ INEXPRESSIBLE = {
         _PYRAMID,
     ),
     **dict.fromkeys(("segformer", "glpn"), f"{_PYRAMID}, and {_MASKS}"),
-    **dict.fromkeys(
-        ("sam", "sam2", "sam_hq", "maskformer", "mask2former", "oneformer", "upernet", "eomt"), _MASKS
-    ),
+    **dict.fromkeys(("sam", "sam2", "sam_hq", "maskformer", "mask2former", "oneformer", "upernet"), _MASKS),
     **dict.fromkeys(("rt_detr", "rt_detr_v2", "d_fine", "dab-detr"), _BOXES),
     **dict.fromkeys(("deimv2", "lw_detr", "rf_detr", "pp_doclayout_v2", "pp_doclayout_v3"), _QUERIES),
     **dict.fromkeys(("blip_2_qformer", "instructblip_qformer", "instructblipvideo_qformer"), _QFORMER),

@@ -1,0 +1,123 @@
+"""EoMT (Kerssies et al., 2025), segmentation by a vision transformer alone: ``EomtConfig``, ``EomtForUniversalSegmentation``.
+
+DINOv2 with registers, whose last layers queries join; each gives a class and a mask.
+"""
+
+from __future__ import annotations
+
+from zoo.families.common import fields as f
+from zoo.families.common.blocks import multi_head
+from zoo.families.common.decoders import layer_norm
+from zoo.families.common.family import Family, HeadClass
+from zoo.families.common.heads import Labels
+from zoo.families.common.images import patches
+from zoo.families.common.layers import Layers
+from zoo.families.common.tensors import Rule, Tensors, affine, modules, projections, same
+from zoo.families.common.transforms import TransposedKernels, Unsqueezed, Zeros
+from zoo.families.vision.dinov2 import dinov2_feed_forward
+
+_ACTIVATION = f.Activation("hidden_act", "gelu")
+_DROPOUT = f.Float("hidden_dropout_prob", default=0.0)
+_BODY = {
+    "architecture": "encoder",
+    "d_model": f.Int("hidden_size", default=1024),
+    "position": {"kind": "learned"},
+    "embedding": patches(
+        640, 16, placed="patches", registers=f.Int("num_register_tokens", default=4), dropout=_DROPOUT
+    ),
+    "encoder": Layers(
+        f.Depth("num_hidden_layers", default=24),
+        {
+            "kind": "pre_norm",
+            "norm": layer_norm("layer_norm_eps", default=1e-6),
+            "attention": multi_head(16, dropout=f.Float("attention_dropout", default=0.0)),
+            "feed_forward": dinov2_feed_forward(_ACTIVATION),
+            "layer_scale": f.Float("layerscale_value", default=1.0),
+        },
+        queries={"count": f.Int("num_queries", default=200), "layers": f.Int("num_blocks", default=4)},
+    ),
+    "initialization": f.normal(),
+}
+_LAYER = {
+    "norm1": "attention_norm",
+    **projections("attention."),
+    "norm2": "feed_forward_norm",
+    "mlp.fc1": "feed_forward.up",
+    "mlp.fc2": "feed_forward.down",
+}
+_STORED, _OURS = "layers.{layer}.", "encoder.blocks.{layer}."
+_GATED = tuple(
+    same(
+        f"{_STORED}mlp.{name}_proj.{leaf}",
+        f"{_OURS}feed_forward.{name}.{leaf}",
+        beside=f"{_OURS}feed_forward.gate.weight",
+    )
+    for name in ("gate", "up", "down")
+    for leaf in ("weight", "bias")
+)
+_DOUBLING, _OURS_DOUBLING = "upscale_block.block.{index}.", "head.doublings.{index}."
+_HEAD = (
+    *modules(
+        {
+            "class_predictor": "classes",
+            "mask_head.fc1": "vector.first",
+            "mask_head.fc2": "vector.second",
+            "mask_head.fc3": "vector.third",
+        },
+        ours="head.",
+    ),
+    Rule(f"{_DOUBLING}conv1.weight", (f"{_OURS_DOUBLING}matrix.weight",), TransposedKernels()),
+    same(f"{_DOUBLING}conv1.bias", f"{_OURS_DOUBLING}bias"),
+    same(f"{_DOUBLING}conv2.weight", f"{_OURS_DOUBLING}depthwise.weight"),
+    *affine(f"{_DOUBLING}layernorm2d", f"{_OURS_DOUBLING}norm"),
+)
+_TENSORS = Tensors(
+    "eomt",
+    (
+        Rule("embeddings.cls_token", ("embedding.class_token.weight",), Unsqueezed()),
+        Rule("embeddings.register_tokens", ("embedding.register.weight",), Unsqueezed()),
+        same("embeddings.position_embeddings.weight", "embedding.position.table.weight"),
+        *modules(
+            {"embeddings.patch_embeddings.projection": "embedding.patch", "layernorm": "encoder.final_norm"}
+        ),
+        same("query.weight", "encoder.query.weight"),
+        Rule(
+            "attn_mask_probs",
+            ("encoder.mask_probabilities",),
+            Zeros(
+                "attn_mask_probs must be zeros: queries that see the patches of their mask alone are not supported",
+                "Use the checkpoint at the end of training, which lowers them to zeros.",
+            ),
+        ),
+        same(f"{_STORED}layer_scale1.lambda1", f"{_OURS}attention_scale.weight"),
+        same(f"{_STORED}layer_scale2.lambda1", f"{_OURS}feed_forward_scale.weight"),
+        *_GATED,
+        *modules(_LAYER, _STORED, _OURS),
+    ),
+    heads={"masks": _HEAD},
+    unused=("criterion.empty_weight",),
+)
+
+FAMILIES = (
+    Family(
+        "eomt",
+        _TENSORS,
+        _BODY,
+        {
+            "EomtForUniversalSegmentation": HeadClass(
+                "masks",
+                {
+                    "labels": Labels(),
+                    "doublings": f.Int("num_upscale_blocks", default=2),
+                    "activation": _ACTIVATION,
+                    "norm": {"kind": "layer_norm", "eps": 1e-6},
+                },
+            )
+        },
+        fixed={"drop_path_rate": (0.0, "training without some of the layers is not supported")},
+        ignored=(
+            *("class_weight", "mask_weight", "dice_weight", "no_object_weight"),  # of training
+            *("train_num_points", "oversample_ratio", "importance_sample_ratio"),
+        ),
+    ),
+)
