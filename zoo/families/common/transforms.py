@@ -301,7 +301,7 @@ class Zeros:
 
     rule: str
     remedy: str
-    by_rows: ClassVar[bool] = True
+    by_rows: ClassVar[bool] = False
 
     def stored_shape(self, shapes: Sequence[Shape]) -> Shape:
         return shapes[0]
@@ -309,7 +309,7 @@ class Zeros:
     def split(self, stored: Tensor, shapes: Sequence[Shape]) -> Sequence[Tensor]:
         if not stored.is_meta and stored.any():
             raise UserError(f"{self.rule}\n  value: {stored.tolist()}\n  {self.remedy}")
-        return (stored,)
+        return (stored.clone(),)  # a copy, so that values are read here
 
     def join(self, parts: Sequence[Tensor]) -> Tensor:
         return parts[0]

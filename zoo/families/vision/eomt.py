@@ -5,6 +5,9 @@ DINOv2 with registers, whose last layers queries join; each gives a class and a 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 from zoo.families.common import fields as f
 from zoo.families.common.blocks import multi_head
 from zoo.families.common.decoders import layer_norm
@@ -12,7 +15,7 @@ from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import Labels
 from zoo.families.common.images import patches
 from zoo.families.common.layers import Layers
-from zoo.families.common.tensors import Rule, Tensors, affine, modules, projections, same
+from zoo.families.common.tensors import Rule, Tensors, affine, fused, modules, projections, same
 from zoo.families.common.transforms import TransposedKernels, Unsqueezed, Zeros
 from zoo.families.vision.dinov2 import dinov2_feed_forward
 
@@ -46,15 +49,15 @@ _LAYER = {
     "mlp.fc2": "feed_forward.down",
 }
 _STORED, _OURS = "layers.{layer}.", "encoder.blocks.{layer}."
-_GATED = tuple(
-    same(
-        f"{_STORED}mlp.{name}_proj.{leaf}",
-        f"{_OURS}feed_forward.{name}.{leaf}",
-        beside=f"{_OURS}feed_forward.gate.weight",
-    )
-    for name in ("gate", "up", "down")
-    for leaf in ("weight", "bias")
-)
+_GATE = f"{_OURS}feed_forward.gate.weight"
+_GATED = {f"{_STORED}mlp.{name}_proj": f"{_OURS}feed_forward.{name}" for name in ("gate", "up", "down")}
+
+
+def _gated(pairs: Mapping[str, str]) -> tuple[Rule, ...]:
+    """The rules of modules of a feed-forward with a gate."""
+    return tuple(replace(rule, beside=_GATE) for rule in modules(pairs))
+
+
 _DOUBLING, _OURS_DOUBLING = "upscale_block.block.{index}.", "head.doublings.{index}."
 _HEAD = (
     *modules(
@@ -91,17 +94,27 @@ _TENSORS = Tensors(
         ),
         same(f"{_STORED}layer_scale1.lambda1", f"{_OURS}attention_scale.weight"),
         same(f"{_STORED}layer_scale2.lambda1", f"{_OURS}feed_forward_scale.weight"),
-        *_GATED,
+        *_gated(_GATED),
         *modules(_LAYER, _STORED, _OURS),
     ),
     heads={"masks": _HEAD},
     unused=("criterion.empty_weight",),
 )
 
+_FUSED = replace(
+    _TENSORS,
+    rules=(
+        *fused(f"{_STORED}mlp.weights_in", (f"{_OURS}feed_forward.gate", f"{_OURS}feed_forward.up")),
+        *_gated({f"{_STORED}mlp.weights_out": f"{_OURS}feed_forward.down"}),
+        *(rule for rule in _TENSORS.rules if not rule.beside),
+    ),
+)
+"""The names of earlier releases, in which gate and up are one."""
+
 FAMILIES = (
     Family(
         "eomt",
-        _TENSORS,
+        replace(_TENSORS, other=_FUSED),
         _BODY,
         {
             "EomtForUniversalSegmentation": HeadClass(

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, ClassVar
 
+import pytest
+import torch
 import transformers as hf
 from hypothesis import strategies as st
+from safetensors.torch import load_file, save_file
 
+from specs.base.errors import UserError
 from tests.parity.families.draws import FLAG
 from tests.parity.families.family import RightPaddedTests
+from tests.parity.families.harness import load as load_model
 from tests.parity.families.vision_tests import draw_patches
+from tests.parity.reference import build
+from zoo.configs.importing import import_spec
 
 CONFIGS: dict[str, Any] = {
     "remainder": dict(
@@ -40,9 +48,45 @@ class TestEomt(RightPaddedTests):
 
     @staticmethod
     def draw(data):
+        layers = data.draw(st.integers(1, 3), "layers")
         fields = draw_patches(
             data, mlp_ratio=st.integers(1, 5), use_swiglu_ffn=FLAG, layerscale_value=st.sampled_from([1e-5, 0.1, 1.0]),
-            num_blocks=1, num_queries=st.integers(1, 9), num_register_tokens=st.integers(1, 4),
+            num_hidden_layers=layers, num_blocks=st.integers(1, layers), num_queries=st.integers(1, 9), num_register_tokens=st.integers(1, 4),
             num_upscale_blocks=st.integers(0, 3), num_labels=st.integers(1, 9),
         )  # fmt: skip
         return {name: value for name, value in fields.items() if name != "intermediate_size"}
+
+
+def saved(directory: Path, name: str = "gated") -> Any:
+    """A checkpoint, as training ends."""
+    reference = build(hf.EomtForUniversalSegmentation, hf.EomtConfig(**CONFIGS[name]), 1)
+    TestEomt.prepare(reference, 1)
+    reference.save_pretrained(directory)
+    return reference
+
+
+def test_fused_gates_of_earlier_releases(tmp_path):
+    saved(tmp_path)
+    spec, path = import_spec(tmp_path), tmp_path / "model.safetensors"
+    ours, tensors = load_model(spec, tmp_path), load_file(path)
+    for layer in range(2):
+        mlp = f"layers.{layer}.mlp"
+        for leaf in ("weight", "bias"):
+            parts = [tensors.pop(f"{mlp}.{name}_proj.{leaf}") for name in ("gate", "up", "down")]
+            tensors[f"{mlp}.weights_in.{leaf}"], tensors[f"{mlp}.weights_out.{leaf}"] = (
+                torch.cat(parts[:2]),
+                parts[2],
+            )
+    save_file(tensors, path, {"format": "pt"})
+    again = load_model(spec, tmp_path).state_dict()
+    assert all(torch.equal(again[name], values) for name, values in ours.state_dict().items())
+
+
+def test_masks_of_attention_are_refused(tmp_path):
+    reference = saved(tmp_path)
+    reference.attn_mask_probs[1] = 0.5
+    reference.save_pretrained(tmp_path)
+    with pytest.raises(
+        UserError, match=r"attn_mask_probs must be zeros: .*\n  value: \[0.0, 0.5\]\n  Use the checkpoint"
+    ):
+        load_model(import_spec(tmp_path), tmp_path)
