@@ -37,7 +37,7 @@ class Masks(HeadKind):
         yield Step("Vectors of queries", "vector", ("three layers", ACTIVATION_TITLES[self.activation]))
         if self.doublings:
             yield Step("Rows and columns doubled", "doublings", (f"{self.doublings} times",))
-        side = "" if self.doublings == 0 else f"{2**self.doublings}"
+        side = f"{2**self.doublings} " if self.doublings else ""
         yield Output("Mask logits", product("B", "queries", f"{side}rows", f"{side}columns"))
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:

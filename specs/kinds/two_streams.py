@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 from specs.base.base import Fault, RuleContext
 from specs.base.registry import register
+from specs.base.words import PartContext, plain_fields
 from specs.kinds.attention import MultiHead
 from specs.kinds.block import BlockParts
 from specs.kinds.feed_forward import FeedForward
@@ -29,6 +30,10 @@ class TwoStreams(BlockParts):
     second_feed_forward: FeedForward
     """Feed-forward network of the second stream."""
     output_is_normalised: ClassVar[bool] = True
+
+    def details(self, context: PartContext) -> list[str]:
+        first = [*self.attention.details(context), "scores of both streams added", *self.feed_forward.details(context)]
+        return [*first, f"second stream: {', '.join(plain_fields(self.second_feed_forward)[:2])}"]
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         yield from super().faults(context)

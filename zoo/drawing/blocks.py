@@ -9,7 +9,7 @@ from torch import nn
 
 from specs.base import registry
 from specs.base.base import Component, DescribedSpec
-from specs.base.words import PartContext, PartRole, plain_fields
+from specs.base.words import PartContext, PartRole
 from specs.kinds.block import BlockParts
 from specs.kinds.mixer import AttentionKind
 from specs.kinds.position import PositionKind
@@ -69,7 +69,7 @@ class BlockReader:
         """The parts of the block, or a single box if its forward cannot be followed."""
         read = way_through(self._block)
         if read is None or not self._weighted() <= {id(self._block.get_submodule(n)) for n in _names(read)}:
-            return (self._part("other", self._spec.heading, plain_fields(self._spec), ""),)
+            return (self._part("other", self._spec.heading, self._spec.details(self._stack.context), ""),)
         return tuple(self._elements(read))
 
     def _weighted(self) -> set[int]:
