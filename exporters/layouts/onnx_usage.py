@@ -174,7 +174,7 @@ def _feeds(names: Sequence[str], beside: Sequence[TokenInput] = ()) -> str:
     heard = next((name for name in ("input_values", "input_features") if name in names), None)
     masks = {} if heard is None else {"attention_mask": f"np.ones({heard}.shape[:2], np.int64)"}
     zeros = {
-        value.name: f"np.zeros(({', '.join(map(str, ('*ids.shape', *value.sizes)))},), np.int64)"
+        value.name: f"np.zeros(({', '.join(map(str, ('*ids.shape', *value.sizes)))},), np.{'float32' if value.is_real else 'int64'})"
         for value in beside
     }
     values = {**_GIVEN, **masks, **zeros}

@@ -35,6 +35,7 @@ FILES = {
         "interpolated": "patch_positions",
         "relative_bias_2d": "patch_positions",
         "relative_key": "relative_key",
+        "relative_boxes": "relative_boxes",
         "relative_sinusoidal": "relative_sinusoidal",
     },
     "attention": {

@@ -118,6 +118,12 @@ class BlockParts(Component):
         }
         return tuple(name for name, is_present in present.items() if is_present)
 
+    @property
+    def reads_second(self) -> bool:
+        """Whether it reads the second stream of the embedding."""
+        position = None if self.attention is None else self.attention.own_position
+        return position is not None and position.reads_second
+
     def attention_input_width(self, d_model: int) -> int:
         """The width of what the attention reads."""
         return d_model

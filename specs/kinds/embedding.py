@@ -36,12 +36,15 @@ class PatchGrid(NamedTuple):
 
 
 class TokenInput(NamedTuple):
-    """A further input of whole numbers beside the tokens: 0 to below ``below``, batch x tokens, or a box for each token, batch x
-    tokens x 4."""
+    """A further input beside the tokens: numbers from 0 to below ``below``, batch x tokens, or boxes, batch x tokens x 4.
+
+    Numbers are whole unless it ``is_real``.
+    """
 
     name: str
     below: int
     is_box: bool = False
+    is_real: bool = False
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -217,6 +220,10 @@ class TokenDropout(Spec):
     """Share of mask tokens in training: vectors are multiplied by (1 - rate) / (1 - the input's share)."""
 
 
+CORNERS = 8
+"""The number of coordinates of the four corners of a box."""
+
+
 class Layout(Spec):
     """A narrower stream beside that of the tokens, of the places of tokens on a page: norm(projection(box) + position) (LiLT)."""
 
@@ -244,6 +251,9 @@ class Tokens(EmbeddingKind):
     layout: Annotated[Layout | None, OmitDefault()] = None
     """Stream of the places of tokens on a page, made of the boxes that the input `bbox` gives, for an encoder whose blocks pass it beside
     the tokens, of kind `two_streams` (LiLT). Default: none."""
+    corners: Annotated[PositiveFloat | None, OmitDefault()] = None
+    """Factor on the coordinates of the boxes of tokens, which the input `bbox` gives as parts of the page from 0 to 1, for an encoder whose
+    attention has a position of kind `relative_boxes` (BROS: 100). Default: no boxes."""
     width: Annotated[Width | None, Role.WIDTH] = None
     """Width of the token table (ALBERT, ELECTRA); if it differs from `d_model`, a projection follows. Default:
     `d_model`."""
@@ -282,11 +292,14 @@ class Tokens(EmbeddingKind):
         tasks = [TokenInput("task_type_ids", self.tasks or 0)] if (self.tasks or 0) > 1 else []
         coordinates = self.boxes or (self.layout and self.layout.coordinates)
         boxes = [TokenInput("bbox", coordinates, is_box=True)] if coordinates else []
-        return *tasks, *boxes
+        corners = [TokenInput("bbox", 1, is_box=True, is_real=True)] if self.corners else []
+        return *tasks, *boxes, *corners
 
     @property
     def second_width(self) -> int | None:
-        return None if self.layout is None else self.layout.width
+        if self.layout is None:
+            return None if self.corners is None else CORNERS
+        return self.layout.width
 
     def steps(self, context: PartContext) -> Iterator[Step | PositionStep]:
         yield Step("Token embedding", "token", (SIZES,))
@@ -310,6 +323,8 @@ class Tokens(EmbeddingKind):
         if self.layout is not None:
             details = (f"{self.layout.coordinates:,} coordinates", f"{self.layout.width:,} wide")
             yield Step("Layout", "layout", details, joins="∥")
+        if self.corners is not None:
+            yield Step("Corners of boxes", None, (f"{TIMES} {self.corners:g}",), joins="∥")
 
     @property
     def sees_order(self) -> bool:
@@ -324,13 +339,14 @@ class Tokens(EmbeddingKind):
                 True,
                 "Add projection: {place: first}, or remove it.",
             )
+        readers = [key for key in ("boxes", "layout", "corners") if getattr(self, key) is not None]
+        if len(readers) > 1:
+            rule = f"must not be set beside {readers[0]}, which reads the boxes"
+            yield Fault((readers[1],), rule, "a value", "Remove one of the two.")
         if self.layout is not None:
             yield from self._layout_faults(self.layout, context)
 
     def _layout_faults(self, layout: Layout, context: RuleContext) -> Iterator[Fault]:
-        if self.boxes:
-            rule = "must not be set beside a layout, which reads the boxes"
-            yield Fault(("boxes",), rule, self.boxes, "Remove one of the two.")
         if context.d_model % 6:
             yield Fault(
                 ("layout",),

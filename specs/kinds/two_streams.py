@@ -31,8 +31,16 @@ class TwoStreams(BlockParts):
     """Feed-forward network of the second stream."""
     output_is_normalised: ClassVar[bool] = True
 
+    @property
+    def reads_second(self) -> bool:
+        return True
+
     def details(self, context: PartContext) -> list[str]:
-        first = [*self.attention.details(context), "scores of both streams added", *self.feed_forward.details(context)]
+        first = [
+            *self.attention.details(context),
+            "scores of both streams added",
+            *self.feed_forward.details(context),
+        ]
         return [*first, f"second stream: {', '.join(plain_fields(self.second_feed_forward)[:2])}"]
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:

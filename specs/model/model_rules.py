@@ -99,7 +99,7 @@ def embedding_faults(model: Model) -> Iterable[Fault]:
             faults = _token_dropout_faults(model, embedding.token_dropout)
             yield from (fault.under(*path, "token_dropout") for fault in faults)
         if isinstance(embedding, Tokens) and model.architecture != "encoder":
-            for key in ("tasks", "boxes", "layout", "trigrams"):
+            for key in ("tasks", "boxes", "layout", "corners", "trigrams"):
                 if count := getattr(embedding, key):
                     yield Fault(
                         (*path, key),
@@ -107,6 +107,16 @@ def embedding_faults(model: Model) -> Iterable[Fault]:
                         "a layout" if key == "layout" else count,
                         "Remove it.",
                     )
+        second = "layout" if getattr(embedding, "layout", None) is not None else "corners"
+        if embedding.second_width is not None and not any(b.reads_second for b in stack.layer_blocks()):
+            yield Fault(
+                (*path, second),
+                "must be read by the blocks",
+                stack.block.kind,
+                "Use blocks of kind two_streams, or remove it."
+                if second == "layout"
+                else "Set the position of the attention to {kind: relative_boxes}, or remove it.",
+            )
         yield from _length_faults(model, name, stack)
         if embedding.packed and (name, model.architecture) != (
             "image",

@@ -56,7 +56,7 @@ class Embedding(nn.Module):
 @builds(spec.Tokens)
 class Tokens(Embedding):
     """projection(norm(token * scale + token type + task + box + position)), each part optional; token dropout is a further factor of token.
-    A layout follows in the same vectors.
+    A layout or the corners of boxes follow in the same vectors.
 
     The token table may be shared with another embedding: ``context.token``.
     """
@@ -72,6 +72,8 @@ class Tokens(Embedding):
         self.task_type = EmbeddingTable(spec.tasks, inner) if spec.tasks else None
         self.boxes = Boxes(spec.boxes, inner) if spec.boxes else None
         self.layout = None if spec.layout is None else Layout(spec.layout, context, spec.dropout)
+        self.corners = spec.corners
+        self.reads_boxes = any(part is not None for part in (spec.boxes, spec.layout, spec.corners))
         self.scale = context.d_model**0.5 if spec.scale == "sqrt_d_model" else spec.scale
         self.token_dropout = spec.token_dropout
         self.norm = (
@@ -120,12 +122,15 @@ class Tokens(Embedding):
             x = x + (self.token_type.weight[0] if token_type_ids is None else self.token_type(token_type_ids))
         if self.task_type is not None:
             x = x + (self.task_type.weight[0] if task_type_ids is None else self.task_type(task_type_ids))
-        if bbox is None and (self.boxes is not None or self.layout is not None):
+        if bbox is None and self.reads_boxes:
             bbox = torch.zeros_like(input_ids)[..., None].expand(-1, -1, 4)
         if self.boxes is not None:
             x = functools.reduce(operator.add, self.boxes(bbox), x)
         x = self.dropout(self.norm(self.position.embed_tokens(x, positions, mask)))
         x = x if self.projects_first else self.projection(x)  # B T D
+        if self.corners is not None:
+            corners = [wide(bbox[..., edge]) for edge in (0, 1, 2, 1, 2, 3, 0, 3)]  # type: ignore[index]
+            return torch.cat((wide(x), self.corners * torch.stack(corners, -1)), -1)
         return x if self.layout is None else torch.cat((x, self.layout(bbox, positions, mask)), -1)
 
     def _unmasked(self, input_ids: Tensor, mask: Tensor | None) -> Tensor:

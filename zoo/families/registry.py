@@ -210,6 +210,7 @@ MODULES = {
     "xlm-roberta-xl": "encoders.roberta",
     "ernie": "encoders.bert",
     "layoutlm": "encoders.bert",
+    "bros": "encoders.bert",
     "lilt": "encoders.lilt",
     "eomt": "vision.eomt",
     "megatron-bert": "encoders.megatron_bert",

@@ -6,6 +6,7 @@ Shapes: batch B, tokens T, width D, streams N.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
@@ -18,6 +19,7 @@ from zoo.components.block import Block
 from zoo.components.layer_sum import WeightedLayerSum
 from zoo.components.linear import EmbeddingTable
 from zoo.components.mixer import MixerContext, State
+from zoo.components.relative_boxes import RelativeBoxes
 from zoo.components.reused_keys_values import ReusingContext
 from zoo.components.two_streams import SECOND
 from zoo.context import BuildContext, StackContext
@@ -121,8 +123,14 @@ class TwoStreamStack(Stack):
         self, x: Tensor, tokens: TokenPositions, keys: Tensor, encoder_mask: Tensor | None = None
     ) -> MixerContext:
         context = super().mixer_context(x[..., : self.width], tokens, keys, encoder_mask)
-        context.left[SECOND] = x[..., self.width :]
-        return context
+        second = context.left[SECOND] = x[..., self.width :]
+        waves = {
+            position.name: position.waves(second)
+            for position in self.positions
+            if isinstance(position, RelativeBoxes)
+        }
+        attention = replace(context.attention, shared={**context.attention.shared, **waves})
+        return replace(context, attention=attention)
 
     def through_layers(
         self,

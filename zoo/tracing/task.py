@@ -90,7 +90,9 @@ def stack_inputs(spec: Model, stack: StackSpec, length: str) -> tuple[Placeholde
     typed = embedding.segment_count > 1
     names = [embedding.input_name, "attention_mask", *(["token_type_ids"] if typed else [])]
     beside = (
-        Placeholder(beside.name, torch.int64, (BATCH, length, *beside.sizes))
+        Placeholder(
+            beside.name, torch.float32 if beside.is_real else torch.int64, (BATCH, length, *beside.sizes)
+        )
         for beside in embedding.token_inputs
     )
     ids = (*(ids_input(name, length) for name in names), *beside)

@@ -95,7 +95,6 @@ INEXPRESSIBLE = {
     "xmod": "layers for each language after each feed-forward",
     "roc_bert": "embeddings of the shapes and the sounds of characters",
     "tapas": "embeddings of rows, columns and ranks of a table",
-    "bros": "biases of scores that are computed from where tokens are on a page",
     **dict.fromkeys(
         ("layoutlmv2", "layoutlmv3", "layoutxlm", "udop"), f"{_BOXES_OF_WORDS}, and the image of the page"
     ),
