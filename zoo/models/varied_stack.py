@@ -124,13 +124,13 @@ class TwoStreamStack(Stack):
     ) -> MixerContext:
         context = super().mixer_context(x[..., : self.width], tokens, keys, encoder_mask)
         second = context.left[SECOND] = x[..., self.width :]
-        waves = {
-            position.name: position.waves(second)
+        shared = dict(context.attention.shared)
+        shared.update(
+            (position.name, position.waves(second))
             for position in self.positions
             if isinstance(position, RelativeBoxes)
-        }
-        attention = replace(context.attention, shared={**context.attention.shared, **waves})
-        return replace(context, attention=attention)
+        )
+        return replace(context, attention=replace(context.attention, shared=shared))
 
     def through_layers(
         self,
