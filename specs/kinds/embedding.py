@@ -225,7 +225,7 @@ CORNERS = 8
 
 
 class Layout(Spec):
-    """A narrower stream beside that of the tokens, of the places of tokens on a page: norm(projection(box) + position) (LiLT)."""
+    """A narrower stream of places on a page, beside the stream of tokens: norm(projection(box) + position) (LiLT)."""
 
     coordinates: Annotated[int, Field(gt=0, le=2**16)]
     """Number of coordinates of a page (LiLT: 1024)."""
@@ -249,11 +249,11 @@ class Tokens(EmbeddingKind):
     gives, batch x tokens x 4: its left, top, right and bottom edge, whose vectors are added, with those of its height and width.
     Default: no boxes."""
     layout: Annotated[Layout | None, OmitDefault()] = None
-    """Stream of the places of tokens on a page, made of the boxes that the input `bbox` gives, for an encoder whose blocks pass it beside
-    the tokens, of kind `two_streams` (LiLT). Default: none."""
+    """Stream of places on a page, made of the box of each token, which the input `bbox` gives; for an encoder with blocks of kind
+    `two_streams` (LiLT). Default: none."""
     corners: Annotated[PositiveFloat | None, OmitDefault()] = None
-    """Factor on the coordinates of the boxes of tokens, which the input `bbox` gives as parts of the page from 0 to 1, for an encoder whose
-    attention has a position of kind `relative_boxes` (BROS: 100). Default: no boxes."""
+    """Factor on the coordinates of the box of each token, which the input `bbox` gives as parts of the page from 0 to 1; for an attention
+    whose position is `relative_boxes` (BROS: 100). Default: no boxes."""
     width: Annotated[Width | None, Role.WIDTH] = None
     """Width of the token table (ALBERT, ELECTRA); if it differs from `d_model`, a projection follows. Default:
     `d_model`."""

@@ -17,13 +17,13 @@ from specs.kinds.norm import LayerNorm, Norm
 class Masks(HeadKind):
     """A class and a mask of the image for each query of the stack (EoMT: Kerssies et al., 2025).
 
-    Gives `class_queries_logits`, images x queries x labels and one, that of no object, and `masks_queries_logits`, images x queries x
-    rows x columns: products of a vector of the query and of vectors of the image, whose rows and columns are doubled.
+    Gives `class_queries_logits`, images x queries x (labels + 1), the last for no object, and `masks_queries_logits`, images x queries x
+    rows x columns: products of a vector of the query with vectors of the image, whose rows and columns are doubled.
     """
 
     kind: Literal["masks"] = "masks"
     labels: Width
-    """Number of classes, without that of no object."""
+    """Number of classes, not counting the class of no object."""
     doublings: Annotated[int, Field(ge=0, le=8)] = 2
     """How often the rows and columns of the patches are doubled, each time by a matrix, an activation, a convolution and a norm."""
     activation: Activation = "gelu"

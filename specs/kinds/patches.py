@@ -12,6 +12,7 @@ from specs.base.base import (
     RuleContext,
     Width,
 )
+from specs.base.descriptions import ValueDescriptions
 from specs.base.registry import register
 from specs.base.words import PartContext, PositionStep, Step, product
 from specs.kinds.embedding import EmbeddingKind, InputPart, PatchGrid
@@ -39,8 +40,17 @@ class Patches(EmbeddingKind):
     registers: Annotated[int, Field(ge=0, le=2**10), OmitDefault()] = 0
     """Number of register tokens: trained vectors without an embedded position before the patches (Darcet et al., 2023;
     DINOv2 with registers: 4)."""
-    placed: Annotated[Literal["all", "patches"], OmitDefault()] = "all"
-    """Vectors that have embedded positions: all but registers, or the patches alone (EoMT)."""
+    placed: Annotated[
+        Literal["all", "patches"],
+        ValueDescriptions(
+            {
+                "all": "All vectors but the registers (ViT, DINOv2).",
+                "patches": "The patches alone; the position is added before the class token joins them (EoMT).",
+            }
+        ),
+        OmitDefault(),
+    ] = "all"
+    """Vectors that have an embedded position."""
     bias: bool = True
     """Whether the projection of the patches adds a bias."""
     norm: Annotated[Norm | None, OmitDefault()] = None

@@ -1,4 +1,4 @@
-"""Trained vectors that join those of an image inside a stack."""
+"""Queries: trained vectors that join the vectors of an image inside a stack."""
 
 from collections.abc import Iterable
 from typing import Annotated

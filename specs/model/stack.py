@@ -131,7 +131,7 @@ class Stack(Spec):
     altup: Annotated[AltUp | None, OmitDefault()] = None
     """Several residual streams, of which one passes the layers (Gemma 3n). Default: one stream."""
     queries: Annotated[Queries | None, OmitDefault()] = None
-    """Trained vectors that join those of an image before the last layers, in an encoder with the head `masks` (EoMT). Default: none."""
+    """Queries that join the vectors of an image before the last layers, in an encoder with the head `masks` (EoMT). Default: none."""
     embedding: Embedding | None = None
     """Embedding of this stack's inputs. Default: the model's."""
     position: Position | None = None

@@ -28,7 +28,7 @@ MIXED = "mixed second stream"
 
 
 class TwoStreamAttention(SelfAttention):
-    """One attention of heads of width K + L, whose queries, keys and values are those of both streams side by side."""
+    """One attention of heads of width K + L, with the queries, keys and values of both streams side by side."""
 
     def __init__(self, spec: MultiHead, context: LayerContext, second: LayerContext) -> None:
         super().__init__(spec, context)

@@ -99,9 +99,9 @@ def _token_faults(
 
 def _misshapen_beside(embedding: EmbeddingKind, ids: Tensor, arguments: Mapping[str, Any]) -> Iterator[str]:
     """The faults of the shapes and types of tasks and boxes."""
-    given = arguments.get("beside", {})
+    beside = arguments.get("beside", {})
     for name, _, is_box, is_real in embedding.token_inputs:
-        values = given.get(name)
+        values = beside.get(name)
         if not isinstance(values, Tensor):
             continue
         sizes = (*ids.shape, 4) if is_box else (*ids.shape,)
@@ -117,9 +117,9 @@ def _misshapen_beside(embedding: EmbeddingKind, ids: Tensor, arguments: Mapping[
 
 def _faults_beside(embedding: EmbeddingKind, arguments: Mapping[str, Any]) -> Iterator[str]:
     """The faults of tasks and boxes."""
-    given = arguments.get("beside", {})
+    beside = arguments.get("beside", {})
     for name, below, is_box, is_real in embedding.token_inputs:
-        values = given.get(name)
+        values = beside.get(name)
         if is_real or not isinstance(values, Tensor):
             continue
         yield from _out_of_range(name, values, below, f"the number of {'coordinates' if is_box else 'tasks'}")
