@@ -9,16 +9,24 @@ from __future__ import annotations
 from dataclasses import replace
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 import specs.kinds.two_streams as spec
 from specs.kinds.attention import MultiHead
 from zoo import functional
-from zoo.components.attention import Projections, SelfAttention, key_value_state, merge_heads
+from zoo.components.attention import (
+    KEY_BIASES,
+    SelfAttention,
+    key_value_state,
+    merge_heads,
+    split_heads,
+)
 from zoo.components.block import LayerCall
+from zoo.components.linear import Linear
 from zoo.components.mixer import MixerContext, State, StateTensor
 from zoo.components.norm_placements import PostNorm
 from zoo.context import LayerContext
+from zoo.core.sharding import COLUMNS, ROWS, Sharding
 from zoo.registry import build_component, builds
 
 SECOND = "second stream"
@@ -27,12 +35,42 @@ MIXED = "mixed second stream"
 """The key of the output of its attention."""
 
 
+class SecondStream(nn.Module):
+    """The queries, keys and values of the second stream, B T W -> B H T L each, and the projection of its output."""
+
+    component_kind = "second_stream"
+
+    def __init__(self, spec: MultiHead, context: LayerContext) -> None:
+        super().__init__()
+        width = context.d_model
+        self.heads, self.width = spec.heads, width // spec.heads
+        self.scale = self.width**-0.5 if spec.scale is None else spec.scale
+        self.query = Linear(width, width, bias=spec.bias.query)
+        self.key = Linear(width, width, bias=spec.bias.key)
+        self.value = Linear(width, width, bias=spec.bias.value)
+        self.output = Linear(width, width, bias=spec.bias.output)
+
+    def sharding(self) -> Sharding:
+        """By heads."""
+        return Sharding(
+            {"query": COLUMNS, "key": COLUMNS, "value": COLUMNS, "output": ROWS}, {"heads": self.heads}
+        )
+
+    def without_gradient(self) -> dict[str, str]:
+        """Key biases."""
+        return {"key.bias": KEY_BIASES}
+
+    def forward(self, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        query, key, value = self.query(y), self.key(y), self.value(y)
+        return split_heads(query, self.width), split_heads(key, self.width), split_heads(value, self.width)
+
+
 class TwoStreamAttention(SelfAttention):
     """One attention of heads of width K + L, with the queries, keys and values of both streams side by side."""
 
     def __init__(self, spec: MultiHead, context: LayerContext, second: LayerContext) -> None:
         super().__init__(spec, context)
-        self.second = Projections(spec.model_copy(update={"head_dim": None}), second)
+        self.second = SecondStream(spec, second)
 
     @property
     def state(self) -> tuple[StateTensor, ...]:
@@ -45,9 +83,9 @@ class TwoStreamAttention(SelfAttention):
         query = self.rotated_queries(x, position, context.positions)
         key, value = self.rotated_keys_values(x, position, context.positions)
         bias = self.score_bias(x, query, key, context)
-        query = torch.cat((query, self.second.queries(y) * (self.second.scale / self.scale)), -1)
-        key = torch.cat((key, self.second.keys(y)), -1)
-        value = torch.cat((value, self.second.values(y)), -1)
+        second = self.second(y)
+        query = torch.cat((query, second[0] * (self.second.scale / self.scale)), -1)
+        key, value = torch.cat((key, second[1]), -1), torch.cat((value, second[2]), -1)
         dropout = self.dropout if self.training else 0.0
         mixed = functional.attention(
             query, key, value, bias, scale=self.scale, dropout=dropout
