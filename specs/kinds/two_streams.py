@@ -54,6 +54,9 @@ class TwoStreams(BlockParts):
             return
         if context.causal:
             yield Fault(("kind",), "belongs to an encoder", self.kind, "Use post_norm.")
+        if not (context.position.embedded or context.position.is_none):
+            rule = "requires positions in the embedding"
+            yield Fault(("kind",), rule, context.position.kind, "Use position: learned, or post_norm.")
         second = replace(context, d_model=context.second_width)
         yield from (fault.under("second_feed_forward") for fault in self.second_feed_forward.faults(second))
         yield from self._attention_faults(context.second_width)
@@ -72,7 +75,7 @@ class TwoStreams(BlockParts):
     def _attention_faults(self, width: int) -> Iterable[Fault]:
         """An attention that is not the same in both streams but for its width."""
         attention = self.attention
-        same = {"kind", "heads", "head_dim", "bias", "scale", "dropout", "position"}
+        same = {"kind", "heads", "head_dim", "bias", "scale", "dropout"}
         others = [] if not isinstance(attention, MultiHead) else sorted(attention.model_fields_set - same)
         others = [key for key in others if getattr(attention, key) != MultiHead.model_fields[key].default]
         if not isinstance(attention, MultiHead):

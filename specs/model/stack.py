@@ -295,9 +295,33 @@ class Stack(Spec):
             yield from (fault.under("altup") for fault in self.altup.faults(context))
         if self.queries is not None:
             yield from (fault.under("queries") for fault in self.queries.faults(context, self.depth))
+        yield from self._stream_faults(context)
         yield from self._source_faults(context)
         yield from self._mixer_faults()
         yield from self._sharing_faults()
+
+    def _stream_faults(self, context: RuleContext) -> Iterable[Fault]:
+        """Parts that act on one stream of a constant number of vectors, where the stack has another."""
+        if self.queries is None and context.second_width is None:
+            return
+        beside = "a second stream" if self.queries is None else "queries"
+        for key in ("altup", "weighted_layer_sum"):
+            if value := getattr(self, key):
+                rule = f"must not be set beside {beside}"
+                yield Fault((key,), rule, value if value is True else "a value", "Remove it.")
+        blocks = {("block",): self.block, **{("blocks", name): block for name, block in self.blocks.items()}}
+        for path, block in blocks.items():
+            attention = None if self.queries is None else block.attention
+            if attention is None:
+                continue
+            keys = {key: True for key, _ in attention.fields_of_distance()}
+            keys |= {
+                "patch_window": attention.separate_window,
+                "reuses_keys_values": attention.takes_keys_values,
+            }
+            for key in (key for key, is_set in keys.items() if is_set):
+                rule = "must not be set beside queries, which have no place in the image"
+                yield Fault((*path, "attention", key), rule, "a value", "Remove it.")
 
     def _source_faults(self, context: RuleContext) -> Iterable[Fault]:
         """Layers that reuse keys and values that no layer before them has."""
