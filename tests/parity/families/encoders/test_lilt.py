@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import pytest
+import torch
 import transformers as hf
 from hypothesis import strategies as st
 
+from specs.language.load import load
 from tests.parity.families.draws import ACTIVATION, HIDDEN, LAYERS, VOCAB, drawn
 from tests.parity.families.encoder_tests import EPS, EncoderTests
 from tests.parity.families.llamas import ALL
+from zoo.configs.exporting import write_config
 
 TINY = dict(
     vocab_size=61, hidden_size=24, num_hidden_layers=3, num_attention_heads=2, intermediate_size=18,
@@ -51,3 +55,18 @@ class TestLilt(EncoderTests):
             max_2d_position_embeddings=st.integers(1, 50),
         )  # fmt: skip
         return drawn(data, fields)
+
+
+@pytest.mark.parametrize(
+    ("preset", "model_class"),
+    [
+        ("lilt-roberta-en-base", hf.LiltModel),
+        ("bros-base-uncased", hf.BrosModel),
+        ("eomt-large-coco-panoptic-640", hf.EomtForUniversalSegmentation),
+    ],
+)
+def test_presets_have_as_many_parameters_as_the_class(preset: str, model_class: Any) -> None:
+    spec = load(preset)
+    with torch.device("meta"):
+        reference = model_class(model_class.config_class.from_dict(write_config(spec)))
+    assert sum(parameter.numel() for parameter in reference.parameters()) == spec.expect.parameters
