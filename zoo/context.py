@@ -114,9 +114,10 @@ class PositionContext(BuildContext):
 
     heads: the head count of the attentions, None if they differ.  head_width: the width of a head of the one attention with this
     position, None if it is the stack's.
-    summarized: whether an attention also reads block summaries.
+    summarized: whether an attention also reads block summaries.  queries: the number of trained vectors that join others in the stack.
     """
 
     heads: int | None = None
     head_width: int | None = None
     summarized: bool = False
+    queries: int = 0

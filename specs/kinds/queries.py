@@ -6,6 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from specs.base.base import Fault, RuleContext, Spec, Width
+from specs.kinds.patch_positions import AxialRope
 
 
 class Queries(Spec):
@@ -33,6 +34,8 @@ class Queries(Spec):
                 "queries",
                 "Use an embedding of patches, or remove them.",
             )
-        elif not (context.position.embedded or context.position.is_none):
-            rule = "requires positions in the embedding, because queries have no place in the image"
+        elif not (
+            context.position.embedded or context.position.is_none or isinstance(context.position, AxialRope)
+        ):
+            rule = "requires positions in the embedding or axial_rope, because queries have no place in the image"
             yield Fault((), rule, context.position.kind, "Use position: learned.")

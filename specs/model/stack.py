@@ -309,8 +309,8 @@ class Stack(Spec):
             if value := getattr(self, key):
                 rule = f"must not be set beside {beside}"
                 yield Fault((key,), rule, value if value is True else "a value", "Remove it.")
-        blocks = {("block",): self.block, **{("blocks", name): block for name, block in self.blocks.items()}}
-        for path, block in blocks.items():
+        blocks = [("block", self.block), *((f"blocks.{name}", block) for name, block in self.blocks.items())]
+        for name, block in blocks:
             attention = None if self.queries is None else block.attention
             if attention is None:
                 continue
@@ -321,7 +321,7 @@ class Stack(Spec):
             }
             for key in (key for key, is_set in keys.items() if is_set):
                 rule = "must not be set beside queries, which have no place in the image"
-                yield Fault((*path, "attention", key), rule, "a value", "Remove it.")
+                yield Fault((*name.split(".", 1), "attention", key), rule, "a value", "Remove it.")
 
     def _source_faults(self, context: RuleContext) -> Iterable[Fault]:
         """Layers that reuse keys and values that no layer before them has."""

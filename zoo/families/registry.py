@@ -213,6 +213,7 @@ MODULES = {
     "bros": "encoders.bert",
     "lilt": "encoders.lilt",
     "eomt": "vision.eomt",
+    "eomt_dinov3": "vision.eomt",
     "megatron-bert": "encoders.megatron_bert",
     "ibert": "encoders.roberta",
     "bert-generation": "encoders.bert",

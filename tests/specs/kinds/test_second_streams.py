@@ -26,7 +26,7 @@ BLOCK, LAYOUT = "encoder.block", "{coordinates: 9, width: 192, norm: {kind: laye
         ("gpt2", f"embedding.layout={LAYOUT}", "embedding.layout: requires architecture: encoder"),
         ("eomt", "encoder.queries=null", "head.kind: requires queries in the stack"),
         ("eomt", "head={kind: none}", "encoder.queries: must be read by the head masks of an encoder"),
-        ("eomt", "position={kind: axial_rope}", "encoder.queries: requires positions in the embedding"),
+        ("eomt", "position={kind: relative_bias_2d}", "encoder.queries: requires positions in the embedding"),
         ("eomt", f"{BLOCK}.attention.window=8", f"{BLOCK}.attention.window: must not be set beside queries"),
         ("eomt", "encoder.weighted_layer_sum=true", "encoder.weighted_layer_sum: must not be set beside queries"),
     ],

@@ -57,6 +57,33 @@ class TestEomt(RightPaddedTests):
         return {name: value for name, value in fields.items() if name != "intermediate_size"}
 
 
+class TestEomtDinov3(TestEomt):
+    model_class = hf.EomtDinov3ForUniversalSegmentation
+    configs: ClassVar[Any] = {
+        "rotated": dict(
+            hidden_size=24, num_hidden_layers=3, num_attention_heads=2, intermediate_size=17, hidden_act="relu", num_labels=3,
+            image_size=14, patch_size=4, num_blocks=2, num_queries=5, num_register_tokens=1, num_upscale_blocks=1,
+            rope_parameters={"rope_type": "default", "rope_theta": 50.0}, key_bias=True,
+        ),
+        "gated": dict(
+            hidden_size=16, num_hidden_layers=2, num_attention_heads=1, intermediate_size=20, use_gated_mlp=True, mlp_bias=False,
+            image_size=8, patch_size=4, num_channels=1, num_blocks=2, num_queries=1, num_register_tokens=2, num_labels=7,
+        ),
+    }  # fmt: skip
+    refusals: ClassVar[Any] = (({"num_blocks": 9}, "queries.layers: must be at most 3"),)
+
+    @staticmethod
+    def draw(data):
+        fields = TestEomt.draw(data)
+        heads = fields["num_attention_heads"]
+        theta = data.draw(st.sampled_from([10.0, 100.0]), "theta")
+        kept = {name: value for name, value in fields.items() if name not in ("mlp_ratio", "use_swiglu_ffn")}
+        return kept | dict(
+            hidden_size=heads * 4 * data.draw(st.integers(1, 3), "quarters"), intermediate_size=st.integers(1, 40),
+            rope_parameters={"rope_type": "default", "rope_theta": theta}, use_gated_mlp=FLAG, key_bias=FLAG, mlp_bias=FLAG,
+        )  # fmt: skip
+
+
 def saved(directory: Path, name: str = "gated") -> Any:
     """A checkpoint, as training ends."""
     reference = build(hf.EomtForUniversalSegmentation, hf.EomtConfig(**CONFIGS[name]), 1)
