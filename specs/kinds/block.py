@@ -68,6 +68,7 @@ class BlockParts(Component):
 
     output_is_normalised: ClassVar[bool] = False
     reads_embedding: ClassVar[bool] = False
+    passes_second: ClassVar[bool] = False
 
     def parts(self) -> Iterator[tuple[str, Component]]:
         """The components of the block by the key that holds each."""
@@ -122,7 +123,7 @@ class BlockParts(Component):
     def reads_second(self) -> bool:
         """Whether it reads the second stream of the embedding."""
         position = None if self.attention is None else self.attention.own_position
-        return position is not None and position.reads_second
+        return self.passes_second or (position is not None and position.reads_second)
 
     def attention_input_width(self, d_model: int) -> int:
         """The width of what the attention reads."""

@@ -30,10 +30,7 @@ class TwoStreams(BlockParts):
     second_feed_forward: FeedForward
     """Feed-forward network of the second stream."""
     output_is_normalised: ClassVar[bool] = True
-
-    @property
-    def reads_second(self) -> bool:
-        return True
+    passes_second: ClassVar[bool] = True
 
     def details(self, context: PartContext) -> list[str]:
         first = [

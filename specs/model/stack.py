@@ -309,12 +309,15 @@ class Stack(Spec):
             if value := getattr(self, key):
                 rule = f"must not be set beside {beside}"
                 yield Fault((key,), rule, value if value is True else "a value", "Remove it.")
+        if len({block.passes_second for block in (self.block, *self.blocks.values())}) > 1:
+            rule = "must all be two_streams, or none"
+            yield Fault(("block", "kind"), rule, self.block.kind, "Use the same kind for all blocks.")
         blocks = [("block", self.block), *((f"blocks.{name}", block) for name, block in self.blocks.items())]
         for name, block in blocks:
             attention = None if self.queries is None else block.attention
             if attention is None:
                 continue
-            keys = {key: True for key, _ in attention.fields_of_distance()}
+            keys: dict[str, Any] = {key: True for key, _ in attention.fields_of_distance()}
             keys |= {
                 "patch_window": attention.separate_window,
                 "reuses_keys_values": attention.takes_keys_values,

@@ -8,7 +8,6 @@ from __future__ import annotations
 from torch import Tensor
 
 import specs.kinds.norm_placements as spec
-from specs.kinds.block import BlockParts
 from specs.kinds.block import PostNorm as PostNormSpec
 from zoo.components.attention_variations import VariedProjections
 from zoo.components.block import Block, LayerCall
@@ -32,7 +31,7 @@ def normalized_sinks(block: Block) -> dict[str, str]:
 class PostNorm(Block):
     """norm(x + f(x)) for each branch f."""
 
-    def __init__(self, spec: BlockParts, context: BuildContext) -> None:
+    def __init__(self, spec: PostNormSpec, context: BuildContext) -> None:
         super().__init__(spec, context)
         self.add_norms(spec, context)
 

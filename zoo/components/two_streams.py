@@ -1,7 +1,7 @@
 """Two streams whose attentions add their scores to each other's (LiLT: Wang et al., 2022).
 
-The first passes through the stack as any; the second is left by each layer for the next. Shapes: batch B, tokens T, heads H, widths of the
-streams D and W, widths of their heads K and L.
+They are side by side in the vectors that layers pass on. Shapes: batch B, tokens T, heads H, widths of the streams D and W, widths of their
+heads K and L.
 """
 
 from __future__ import annotations
@@ -21,18 +21,12 @@ from zoo.components.attention import (
     merge_heads,
     split_heads,
 )
-from zoo.components.block import LayerCall
+from zoo.components.block import Block, LayerCall
 from zoo.components.linear import Linear
 from zoo.components.mixer import MixerContext, State, StateTensor
-from zoo.components.norm_placements import PostNorm
 from zoo.context import LayerContext
 from zoo.core.sharding import COLUMNS, ROWS, Sharding
 from zoo.registry import build_component, builds
-
-SECOND = "second stream"
-"""The key of the second stream, B T W, among the tensors that layers leave for later ones."""
-MIXED = "mixed second stream"
-"""The key of the output of its attention."""
 
 
 class SecondStream(nn.Module):
@@ -70,6 +64,7 @@ class TwoStreamAttention(SelfAttention):
 
     def __init__(self, spec: MultiHead, context: LayerContext, second: LayerContext) -> None:
         super().__init__(spec, context)
+        self.first_width = context.d_model
         self.second = SecondStream(spec, second)
 
     @property
@@ -78,24 +73,27 @@ class TwoStreamAttention(SelfAttention):
         return key_value_state(self.key_value_heads, width, width)
 
     def forward(self, x: Tensor, context: MixerContext, past: State | None) -> tuple[Tensor, State]:
-        """x: B T D -> B T D, and all keys and values, B H T (K + L) twice."""
-        position, y = context.attention.position_of(self), context.left[SECOND]
-        query = self.rotated_queries(x, position, context.positions)
-        key, value = self.rotated_keys_values(x, position, context.positions)
-        bias = self.score_bias(x, query, key, context)
-        second = self.second(y)
+        """x: B T (D + W) -> B T (D + W), and all keys and values, B H T (K + L) twice."""
+        position, first = context.attention.position_of(self), x[..., : self.first_width]
+        query = self.rotated_queries(first, position, context.positions)
+        key, value = self.rotated_keys_values(first, position, context.positions)
+        bias = self.score_bias(first, query, key, context)
+        second = self.second(x[..., self.first_width :])
         query = torch.cat((query, second[0] * (self.second.scale / self.scale)), -1)
         key, value = torch.cat((key, second[1]), -1), torch.cat((value, second[2]), -1)
         dropout = self.dropout if self.training else 0.0
         mixed = functional.attention(
             query, key, value, bias, scale=self.scale, dropout=dropout
         )  # B H T (K + L)
-        context.left[MIXED] = self.second.output(merge_heads(mixed[..., self.width :]))
-        return self.output(merge_heads(mixed[..., : self.width])), (key, value)
+        outputs = (
+            self.output(merge_heads(mixed[..., : self.width])),
+            self.second.output(merge_heads(mixed[..., self.width :])),
+        )
+        return torch.cat(outputs, -1), (key, value)
 
 
 @builds(spec.TwoStreams)
-class TwoStreams(PostNorm):
+class TwoStreams(Block):
     """norm(x + f(x)) for each branch f, and norm(y + g(y)) for each branch g of the second stream."""
 
     def __init__(self, spec: spec.TwoStreams, context: LayerContext) -> None:
@@ -106,7 +104,8 @@ class TwoStreams(PostNorm):
         self.attention = TwoStreamAttention(spec.attention, context, second)
         self.attention.component_kind = spec.attention.kind  # type: ignore[assignment]
         self.note_states()
-        self.is_last = context.layer == context.layers - 1
+        self.width, self.is_last = context.d_model, context.layer == context.layers - 1
+        self.add_norms(spec, context)
         self.second_attention_norm = build_component(spec.norm_of("attention"), second)
         self.second_feed_forward = build_component(spec.second_feed_forward, second)
         self.second_feed_forward_norm = build_component(spec.norm_of("feed_forward"), second)
@@ -115,14 +114,14 @@ class TwoStreams(PostNorm):
         """The second stream after the attention of the last layer."""
         parts = ("attention.second.value", "attention.second.output", "second_attention_norm", "second_feed_forward",
                  "second_feed_forward_norm")  # fmt: skip
-        return (
-            dict.fromkeys(parts, "the second stream, which nothing reads after the last attention")
-            if self.is_last
-            else {}
-        )
+        reason = "the second stream, which nothing reads after the last attention"
+        return dict.fromkeys(parts, reason) if self.is_last else {}
 
     def layer(self, x: Tensor, call: LayerCall) -> Tensor:
-        x, left = super().layer(x, call), call.context.left
-        y = self.second_attention_norm(left[SECOND] + self.dropout(left[MIXED]))  # B T W
-        left[SECOND] = self.second_feed_forward_norm(y + self.dropout(self.second_feed_forward(y)))
-        return x
+        """B T (D + W) -> B T (D + W)."""
+        mixed, (first, second) = self._mix(x, call), (x[..., : self.width], x[..., self.width :])
+        first = self.norm_of("attention")(self.joined("attention", first, mixed[..., : self.width]))
+        first = self.norm_of("feed_forward")(self.joined("feed_forward", first, self._feed(first, call)))
+        second = self.second_attention_norm(second + self.dropout(mixed[..., self.width :]))
+        second = self.second_feed_forward_norm(second + self.dropout(self.second_feed_forward(second)))
+        return torch.cat((first, second), -1)

@@ -21,7 +21,6 @@ from zoo.components.linear import EmbeddingTable
 from zoo.components.mixer import MixerContext, State
 from zoo.components.relative_boxes import RelativeBoxes
 from zoo.components.reused_keys_values import ReusingContext
-from zoo.components.two_streams import SECOND
 from zoo.context import BuildContext, StackContext
 from zoo.core.initialization import Distribution
 from zoo.core.precision import in_dtype, wide
@@ -113,18 +112,20 @@ class VariedStack(Stack):
 
 
 class TwoStreamStack(Stack):
-    """A stack whose layers leave a second stream for the next, which it finds after the first in its input: B T (D + W)."""
+    """A stack that finds a second stream after the first in its input, B T (D + W), for blocks that pass both, or for positions."""
 
     def __init__(self, spec: spec.Stack, context: StackContext) -> None:
         super().__init__(spec, context)
-        self.width = context.d_model
+        self.width, self.passes_both = context.d_model, spec.block.passes_second
+
+    def first_stream(self, x: Tensor) -> Tensor:
+        return x[..., : self.width]
 
     def mixer_context(
         self, x: Tensor, tokens: TokenPositions, keys: Tensor, encoder_mask: Tensor | None = None
     ) -> MixerContext:
-        context = super().mixer_context(x[..., : self.width], tokens, keys, encoder_mask)
-        second = context.left[SECOND] = x[..., self.width :]
-        shared = dict(context.attention.shared)
+        context = super().mixer_context(self.first_stream(x), tokens, keys, encoder_mask)
+        shared, second = dict(context.attention.shared), x[..., self.width :]
         shared.update(
             (position.name, position.waves(second))
             for position in self.positions
@@ -140,10 +141,12 @@ class TwoStreamStack(Stack):
         encoded: EncoderOutput | None,
         after: AfterLayer | None,
     ) -> tuple[Tensor, list[State]]:
-        return super().through_layers(x[..., : self.width], context, past, encoded, after)
+        x = x if self.passes_both else self.first_stream(x)
+        x, present = super().through_layers(x, context, past, encoded, after)
+        return self.first_stream(x) if self.passes_both else x, present
 
     def ties_between_layers(self) -> list[str]:
-        return ["layers leave a second stream for the next"]
+        return ["layers read a second stream"]
 
 
 class QueryStack(Stack):
