@@ -20,6 +20,7 @@ BLOCK, LAYOUT = "encoder.block", "{coordinates: 9, width: 192, norm: {kind: laye
         ("lilt", "position={kind: rope}", f"{BLOCK}.kind: requires positions in the embedding"),
         ("lilt", "encoder.causal=true", f"{BLOCK}.kind: belongs to an encoder"),
         ("lilt", "encoder.weighted_layer_sum=true", "encoder.weighted_layer_sum: must not be set beside a second stream"),
+        ("lilt", "encoder={layers: [{use: other}, {repeat: 11}], blocks: {other: {kind: post_norm}}}", f"{BLOCK}.kind: must all be two_streams, or none"),
         ("bert", f"embedding.layout={LAYOUT}", "embedding.layout: must be read by the blocks"),
         ("bert", "embedding.corners=2", "embedding.corners: must be read by the blocks"),
         ("bert", f"{BLOCK}.attention.position={{kind: relative_boxes}}", "requires an embedding with corners"),
