@@ -66,9 +66,11 @@ class BlockReader:
         self._block = stack.module.get_submodule(f"blocks.{stack.folded.stacks[stack.name].like[layers[0]]}")
 
     def way(self) -> Way:
-        """The parts of the block, or a single box if its forward cannot be followed."""
+        """The parts of the block, or a single box if its forward cannot be followed, or only by two ways through its attention."""
         read = way_through(self._block)
-        if read is None or not self._weighted() <= {id(self._block.get_submodule(n)) for n in _names(read)}:
+        names = [] if read is None else list(_names(read))
+        parts = {id(self._block.get_submodule(name)) for name in names}
+        if read is None or names.count("attention") > 1 or not self._weighted() <= parts:
             return (self._part("other", self._spec.heading, self._spec.details(self._stack.context), ""),)
         return tuple(self._elements(read))
 
