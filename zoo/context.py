@@ -24,6 +24,7 @@ class BuildContext:
     input_width: the width of the input of an attention or a feed-forward, if not d_model.
     fixed_length: whether every input is as long as context_length, as images and spectrograms are.
     patch_grid: the patch grid of an image stack.
+    second_width: the width of a second stream that the embedding gives, if it does.
     """
 
     d_model: int
@@ -34,6 +35,7 @@ class BuildContext:
     input_width: int | None = None
     fixed_length: bool = False
     patch_grid: PatchGrid | None = None
+    second_width: int | None = None
 
     @property
     def reads(self) -> int:
@@ -52,6 +54,7 @@ class BuildContext:
 class StackContext(BuildContext):
     """Further facts for embeddings, stacks and heads.
 
+    queries: the number of trained vectors that join others in the stack.
     position_kind: the position of the stack.
     token: the token table, which a head may score against or share, and a second embedding shares.
     """
@@ -59,6 +62,7 @@ class StackContext(BuildContext):
     vocab_size: int | None = None
     position_kind: PositionKind = field(default_factory=NoPosition)
     token: nn.Embedding | None = None
+    queries: int = 0
 
     @classmethod
     def of(cls, spec: Model, stack: StackName) -> StackContext:
@@ -73,8 +77,10 @@ class StackContext(BuildContext):
             encoder_width=spec.width_of(spec.encoder) if cross and spec.encoder is not None else None,
             fixed_length=not spec.embedding_of(part).any_length,
             patch_grid=spec.embedding_of(part).patch_grid,
+            second_width=spec.embedding_of(part).second_width,
             vocab_size=spec.vocab_size,
             position_kind=spec.position_of(part),
+            queries=0 if part.queries is None else part.queries.count,
         )
 
     def with_token(self, token: nn.Embedding | None) -> StackContext:
@@ -108,9 +114,10 @@ class PositionContext(BuildContext):
 
     heads: the head count of the attentions, None if they differ.  head_width: the width of a head of the one attention with this
     position, None if it is the stack's.
-    summarized: whether an attention also reads block summaries.
+    summarized: whether an attention also reads block summaries.  queries: the number of trained vectors that join others in the stack.
     """
 
     heads: int | None = None
     head_width: int | None = None
     summarized: bool = False
+    queries: int = 0

@@ -11,6 +11,7 @@ from exporters.layouts.onnx_decoding import decoder, encoder_decoder, reads_sett
 from exporters.layouts.onnx_outputs import outputs_of, reading
 from exporters.target.session_options import EXACT_INTEGERS, SIGNED_BLOCKS
 from exporters.target.targets import TARGETS
+from specs.kinds.embedding import TokenInput
 from specs.model.model import Model
 from specs.model.stack import Stack
 from zoo.core.graph_names import GRID
@@ -163,24 +164,27 @@ _GIVEN = {
     "input_ids": "ids",
     "attention_mask": "np.ones_like(ids)",
     "token_type_ids": "np.zeros_like(ids)",
-    "task_type_ids": "np.zeros_like(ids)",
-    "bbox": "np.zeros((*ids.shape, 4), np.int64)",
     "pixel_values": "pixel_values",
     "input_features": "input_features",
     "input_values": "input_values",
 }
 
 
-def _feeds(names: Sequence[str]) -> str:
+def _feeds(names: Sequence[str], beside: Sequence[TokenInput] = ()) -> str:
     heard = next((name for name in ("input_values", "input_features") if name in names), None)
     masks = {} if heard is None else {"attention_mask": f"np.ones({heard}.shape[:2], np.int64)"}
-    values = {**_GIVEN, **masks}
+    zeros = {
+        value.name: f"np.zeros(({', '.join(map(str, ('*ids.shape', *value.sizes)))},), np.{'float32' if value.is_real else 'int64'})"
+        for value in beside
+    }
+    values = {**_GIVEN, **masks, **zeros}
     return ", ".join(f'"{name}": {values[name]}' for name in names)
 
 
 def _encoder(spec: Model, manifest: Manifest, tokenized: bool) -> str:
     (graph,) = manifest.graphs.values()
-    run = f"session.run(None, {{{_feeds(list(graph.inputs))}}})"
+    beside = spec.embedding_of(spec.first_stack).token_inputs
+    run = f"session.run(None, {{{_feeds(list(graph.inputs), beside)}}})"
     return "\n".join([*outputs_of("session", run), *reading(spec, tokenized)])
 
 

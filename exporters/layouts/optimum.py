@@ -164,13 +164,17 @@ def _usage(spec: Model, manifest: Manifest) -> Usage:
 
 def _beside(embedding: EmbeddingKind, graph: GraphRecord) -> list[str]:
     """The lines that add the inputs beside tokens, of which the classes of tasks know none."""
-    axes = {
-        "token_type_ids": "",
-        **{name: ", 4" if is_box else "" for name, _, is_box in embedding.token_inputs},
+    taken = {
+        "token_type_ids": ", dtype=torch.int64",
+        **{
+            beside.name: "".join(f", {size}" for size in beside.sizes)
+            + ("" if beside.is_real else ", dtype=torch.int64")
+            for beside in embedding.token_inputs
+        },
     }
     return [
-        f'inputs.setdefault("{name}", torch.zeros(*inputs["input_ids"].shape{axis}, dtype=torch.int64))'
-        for name, axis in axes.items()
+        f'inputs.setdefault("{name}", torch.zeros(*inputs["input_ids"].shape{rest}))'
+        for name, rest in taken.items()
         if name in graph.inputs
     ]
 

@@ -50,4 +50,8 @@ def model_inputs(
         return {embedding.input_name: batch, **real}, None
     check_prompts(spec, stack, batch)
     ids, mask = padded(batch, right=True)
-    return {**token_inputs(graph, ids, mask)}, mask
+    beside = {
+        value.name: np.zeros((*ids.shape, *value.sizes), np.float32 if value.is_real else np.int64)
+        for value in embedding.token_inputs
+    }
+    return {**token_inputs(graph, ids, mask), **beside}, mask

@@ -20,8 +20,7 @@ def padded(rows: Sequence[Sequence[int]], *, right: bool) -> tuple[Ids, Ids]:
 
 
 def token_inputs(graph: LoadedGraph, ids: Ids, mask: Ids) -> dict[str, Ids]:
-    """The token inputs of a graph: ids, B T, and, if it takes them, their mask, B S, types, tasks and
-    boxes (all 0) and positions.
+    """The token inputs of a graph: ids, B T, and, if it takes them, their mask, B S, types (all 0) and positions.
 
     Positions count the real tokens; in a graph without a mask, padding has position -1.
     """
@@ -32,8 +31,6 @@ def token_inputs(graph: LoadedGraph, ids: Ids, mask: Ids) -> dict[str, Ids]:
         "input_ids": ids,
         "attention_mask": mask,
         "token_type_ids": np.zeros_like(ids),
-        "task_type_ids": np.zeros_like(ids),
-        "bbox": np.zeros((*ids.shape, 4), np.int64),
         "position_ids": np.where(mask[:, -length:] == 1, positions, padding),
     }
     return {name: array for name, array in inputs.items() if name in graph.inputs}

@@ -97,7 +97,8 @@ class Spec(BaseModel):
 class RuleContext:
     """Properties of the model that the rules of a component depend on; ``vocab_size`` is for heads, ``patches`` says that
     the stack reads the patches of images, ``packed`` that these may have any size, and ``token_decoder`` that the model is a
-    decoder that reads tokens alone; ``position`` is what acts inside the attention at hand: its own, or the stack's."""
+    decoder that reads tokens alone, ``second_width`` the width of a second stream that the embedding gives, ``queries`` the number of
+    trained vectors that join others in the stack; ``position`` is what acts inside the attention at hand: its own, or the stack's."""
 
     d_model: int
     context_length: int | None
@@ -107,6 +108,8 @@ class RuleContext:
     patches: bool = False
     token_decoder: bool = False
     packed: bool = False
+    second_width: int | None = None
+    queries: int = 0
     position: Any = None
 
 

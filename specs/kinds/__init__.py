@@ -30,6 +30,7 @@ FILES = {
         "interpolated": "patch_positions",
         "relative_bias_2d": "patch_positions",
         "relative_key": "relative_key",
+        "relative_boxes": "relative_boxes",
         "relative_sinusoidal": "relative_sinusoidal",
     },
     "attention": {
@@ -55,6 +56,7 @@ FILES = {
         "side_transformer": "side_transformer",
         "conformer": "conformer",
         "bottleneck": "bottleneck",
+        "two_streams": "two_streams",
     },
     "connector": {
         "linear": "connector",
@@ -99,6 +101,7 @@ FILES = {
         "none": "head",
         "patch_boxes": "patch_boxes",
         "detection": "patch_boxes",
+        "masks": "masks",
         "multi_vector": "retrieval",
         "sparse": "retrieval",
         "token_weights": "retrieval",

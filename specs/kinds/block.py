@@ -69,6 +69,7 @@ class BlockParts(Component):
 
     output_is_normalised: ClassVar[bool] = False
     reads_embedding: ClassVar[bool] = False
+    passes_second: ClassVar[bool] = False
 
     def parts(self) -> Iterator[tuple[str, Component]]:
         """The components of the block by the key that holds each."""
@@ -128,6 +129,12 @@ class BlockParts(Component):
             "feed_forward": self.feed_forward is not None,
         }
         return tuple(name for name, is_present in present.items() if is_present)
+
+    @property
+    def reads_second(self) -> bool:
+        """Whether it reads the second stream of the embedding."""
+        position = None if self.attention is None else self.attention.own_position
+        return self.passes_second or (position is not None and position.reads_second)
 
     def branch_width(self, d_model: int) -> int:
         """The width of the stream that the branches read and add to."""

@@ -1,6 +1,7 @@
 """Embeddings: tokens, an image or audio to vectors of width d_model."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 from pydantic import Field
@@ -35,12 +36,20 @@ class PatchGrid(NamedTuple):
 
 
 class TokenInput(NamedTuple):
-    """A further input of whole numbers beside the tokens: 0 to below ``below``, batch x tokens, or a box for each token, batch x
-    tokens x 4."""
+    """A further input beside the tokens: numbers from 0 to below ``below``, batch x tokens, or boxes, batch x tokens x 4.
+
+    Numbers are whole unless it ``is_real``.
+    """
 
     name: str
     below: int
     is_box: bool = False
+    is_real: bool = False
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The sizes after batch x tokens."""
+        return (4,) if self.is_box else ()
 
 
 @interface("embedding")
@@ -112,6 +121,11 @@ class EmbeddingKind(Component):
     def token_inputs(self) -> tuple[TokenInput, ...]:
         """The inputs beside tokens and their types; callers that leave one out mean zeros."""
         return ()
+
+    @property
+    def second_width(self) -> int | None:
+        """The width of a second stream beside the first, after it in the same vectors; None for none."""
+        return None
 
     @property
     def sees_order(self) -> bool:
@@ -211,6 +225,21 @@ class TokenDropout(Spec):
     """Share of mask tokens in training: vectors are multiplied by (1 - rate) / (1 - the input's share)."""
 
 
+CORNERS = 8
+"""The number of coordinates of the four corners of a box."""
+
+
+class Layout(Spec):
+    """A narrower stream of places on a page, beside the stream of tokens: norm(projection(box) + position) (LiLT)."""
+
+    coordinates: Annotated[int, Field(gt=0, le=2**16)]
+    """Number of coordinates of a page (LiLT: 1024)."""
+    width: Annotated[Width, Role.WIDTH]
+    """Width of the stream (LiLT: 192). The six vectors of a box, of its edges, height and width, are together as wide as `d_model`."""
+    norm: Norm
+    """Norm of the stream."""
+
+
 @register("embedding", default=True)
 class Tokens(EmbeddingKind):
     """Token ids: token * scale + token type + position, then norm, then projection."""
@@ -224,6 +253,12 @@ class Tokens(EmbeddingKind):
     """Number of coordinates of a page (LayoutLM: 1024), in an encoder. Each token then has a box on the page, which the input `bbox`
     gives, batch x tokens x 4: its left, top, right and bottom edge, whose vectors are added, with those of its height and width.
     Default: no boxes."""
+    layout: Annotated[Layout | None, OmitDefault()] = None
+    """Stream of places on a page, made of the box of each token, which the input `bbox` gives; for an encoder with blocks of kind
+    `two_streams` (LiLT). Default: none."""
+    corners: Annotated[PositiveFloat | None, OmitDefault()] = None
+    """Factor on the coordinates of the box of each token, which the input `bbox` gives as parts of the page from 0 to 1; for an attention
+    whose position is `relative_boxes` (BROS: 100). Default: no boxes."""
     width: Annotated[Width | None, Role.WIDTH] = None
     """Width of the token table (ALBERT, ELECTRA); if it differs from `d_model`, a projection follows. Default:
     `d_model`."""
@@ -260,8 +295,16 @@ class Tokens(EmbeddingKind):
     @property
     def token_inputs(self) -> tuple[TokenInput, ...]:
         tasks = [TokenInput("task_type_ids", self.tasks or 0)] if (self.tasks or 0) > 1 else []
-        boxes = [TokenInput("bbox", self.boxes, is_box=True)] if self.boxes else []
-        return *tasks, *boxes
+        coordinates = self.boxes or (self.layout and self.layout.coordinates)
+        boxes = [TokenInput("bbox", coordinates, is_box=True)] if coordinates else []
+        corners = [TokenInput("bbox", 1, is_box=True, is_real=True)] if self.corners else []
+        return *tasks, *boxes, *corners
+
+    @property
+    def second_width(self) -> int | None:
+        if self.layout is None:
+            return None if self.corners is None else CORNERS
+        return self.layout.width
 
     def steps(self, context: PartContext) -> Iterator[Step | PositionStep]:
         yield Step("Token embedding", "token", (SIZES,))
@@ -282,6 +325,11 @@ class Tokens(EmbeddingKind):
         yield PositionStep()
         yield from norm_steps(self.norm)
         yield from () if first else projection
+        if self.layout is not None:
+            details = (f"{self.layout.coordinates:,} coordinates", f"{self.layout.width:,} wide")
+            yield Step("Layout", "layout", details, joins="∥")
+        if self.corners is not None:
+            yield Step("Corners of boxes", None, (f"{TIMES} {self.corners:g}",), joins="∥")
 
     @property
     def sees_order(self) -> bool:
@@ -296,6 +344,25 @@ class Tokens(EmbeddingKind):
                 True,
                 "Add projection: {place: first}, or remove it.",
             )
+        readers = [key for key in ("boxes", "layout", "corners") if getattr(self, key) is not None]
+        if len(readers) > 1:
+            rule = f"must not be set beside {readers[0]}, which reads the boxes"
+            yield Fault((readers[1],), rule, "a value", "Remove one of the two.")
+        if self.layout is not None:
+            yield from self._layout_faults(self.layout, context)
+
+    def _layout_faults(self, layout: Layout, context: RuleContext) -> Iterator[Fault]:
+        if context.d_model % 6:
+            yield Fault(
+                ("layout",),
+                f"requires a d_model that the six vectors of a box divide, and it is {context.d_model}",
+                "a layout",
+                f"Use {max(context.d_model // 6, 1) * 6}, or remove it.",
+            )
+        yield from (
+            fault.under("layout", "norm")
+            for fault in layout.norm.faults(replace(context, d_model=layout.width))
+        )
 
     def why_insensitive(self, width: int) -> str:
         return "" if self.norm is None else self.norm.why_insensitive(self.position_width(width))

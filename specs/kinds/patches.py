@@ -12,6 +12,7 @@ from specs.base.base import (
     RuleContext,
     Width,
 )
+from specs.base.descriptions import ValueDescriptions
 from specs.base.registry import register
 from specs.base.words import PartContext, PositionStep, Step, product
 from specs.kinds.embedding import EmbeddingKind, InputPart, PatchGrid
@@ -39,6 +40,17 @@ class Patches(EmbeddingKind):
     registers: Annotated[int, Field(ge=0, le=2**10), OmitDefault()] = 0
     """Number of register tokens: trained vectors without an embedded position before the patches (Darcet et al., 2023;
     DINOv2 with registers: 4)."""
+    placed: Annotated[
+        Literal["all", "patches"],
+        ValueDescriptions(
+            {
+                "all": "All vectors but the registers (ViT, DINOv2).",
+                "patches": "The patches alone; the position is added before the class token joins them (EoMT).",
+            }
+        ),
+        OmitDefault(),
+    ] = "all"
+    """Vectors that have an embedded position."""
     bias: bool = True
     """Whether the projection of the patches adds a bias."""
     norm: Annotated[Norm | None, OmitDefault()] = None
@@ -79,11 +91,14 @@ class Patches(EmbeddingKind):
         width, size = context.width, self.patch_size
         values = product(self.channels, size, size)
         yield Step("Patches through one matrix", "patch", (f"{values} → {width:,}",))
+        if self.placed == "patches":
+            yield PositionStep()
         if self.class_token:
             yield Step("Class token", "class_token", (product(1, width),), joins="∥")
         if self.distillation_token:
             yield Step("Distillation token", "distillation_token", (product(1, width),), joins="∥")
-        yield PositionStep()
+        if self.placed == "all":
+            yield PositionStep()
         if self.registers:
             yield Step("Registers", "register", (product(self.registers, width),), joins="∥")
         yield from norm_steps(self.norm)
@@ -106,7 +121,8 @@ class Patches(EmbeddingKind):
         return (..., slice(0, size), slice(0, size)), (..., slice(0, size), slice(size, 2 * size))
 
     def position_count(self, context_length: int | None) -> int:
-        return self.fixed_length - self.registers
+        before = 0 if self.placed == "patches" else self.tokens_before - self.registers
+        return before + self.side**2
 
     def input_shape(self, context_length: int | None) -> tuple[int, ...]:
         return self.channels, self.image_size, self.image_size

@@ -31,13 +31,14 @@ class PositionKind(Component):
 
     ``embedded`` says that it is added to the embedding instead of acting inside attention, ``needs_equal_heads`` that all layers
     must have the same number of heads, ``of_patches`` that it follows from the row and column of a patch, and ``needs_whole_image``
-    that it acts on all patches of an image at once.  ``about`` is its sentence on pages where it has no figures.
+    that it acts on all patches of an image at once, and ``reads_second`` that it reads the second stream of the embedding.  ``about`` is its sentence on pages where it has no figures.
     """
 
     embedded: ClassVar[bool] = False
     needs_equal_heads: ClassVar[bool] = False
     of_patches: ClassVar[bool] = False
     needs_whole_image: ClassVar[bool] = False
+    reads_second: ClassVar[bool] = False
     about: ClassVar[str] = "No visualization for this kind."
 
     @property

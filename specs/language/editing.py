@@ -152,6 +152,8 @@ class _Tree:
         if not path:
             return None
         _, parent = self.node(path[:-1])
+        if isinstance(path[-1], int):
+            return None  # an entry of a list that stands in another file
         if parent is None or isinstance(parent, yaml.ScalarNode):
             return self.set(path[:-1], {path[-1]: value}, order)
         if not isinstance(parent, yaml.MappingNode):

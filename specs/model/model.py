@@ -228,6 +228,8 @@ class Model(Tabular, Spec):
             patches=self.embedding_of(stack).of_patches,
             packed=self.embedding_of(stack).packed,
             token_decoder=self.architecture == "decoder",
+            second_width=self.embedding_of(stack).second_width,
+            queries=0 if stack.queries is None else stack.queries.count,
             position=self.position_of(stack),
         )
 

@@ -33,6 +33,13 @@ def stack_faults(model: Model) -> Iterable[Fault]:
                 stack.bidirectional,
                 "Remove it.",
             )
+        if stack.queries is not None and (model.architecture, model.head.kind) != ("encoder", "masks"):
+            yield Fault(
+                (name, "queries"),
+                "must be read by the head masks of an encoder",
+                model.head.kind,
+                "Use head: {kind: masks, labels: 133}, or remove them.",
+            )
     wanted = STACKS_OF[model.architecture]
     for name in STACKS:
         own = model.stack_named(name)
@@ -92,14 +99,24 @@ def embedding_faults(model: Model) -> Iterable[Fault]:
             faults = _token_dropout_faults(model, embedding.token_dropout)
             yield from (fault.under(*path, "token_dropout") for fault in faults)
         if isinstance(embedding, Tokens) and model.architecture != "encoder":
-            for key in ("tasks", "boxes", "trigrams"):
+            for key in ("tasks", "boxes", "layout", "corners", "trigrams"):
                 if count := getattr(embedding, key):
                     yield Fault(
                         (*path, key),
                         "requires architecture: encoder",
-                        count,
+                        "a layout" if key == "layout" else count,
                         "Remove it.",
                     )
+        second = "layout" if getattr(embedding, "layout", None) is not None else "corners"
+        if embedding.second_width is not None and not any(b.reads_second for b in stack.layer_blocks()):
+            yield Fault(
+                (*path, second),
+                "must be read by the blocks",
+                stack.block.kind,
+                "Use blocks of kind two_streams, or remove it."
+                if second == "layout"
+                else "Set the position of the attention to {kind: relative_boxes}, or remove it.",
+            )
         yield from _length_faults(model, name, stack)
         if embedding.packed and (name, model.architecture) != (
             "image",

@@ -17,6 +17,7 @@ from specs.kinds.head import Head
 from specs.kinds.mixer import MixerKind
 from specs.kinds.norm import FinalNorm
 from specs.kinds.position import Position, PositionKind
+from specs.kinds.queries import Queries
 
 MAX_LAYERS = 10_000
 
@@ -129,6 +130,8 @@ class Stack(Spec):
     after the final norm (classifiers of speech: SUPERB)."""
     altup: Annotated[AltUp | None, OmitDefault()] = None
     """Several residual streams, of which one passes the layers (Gemma 3n). Default: one stream."""
+    queries: Annotated[Queries | None, OmitDefault()] = None
+    """Queries that join the vectors of an image before the last layers, in an encoder with the head `masks` (EoMT). Default: none."""
     embedding: Embedding | None = None
     """Embedding of this stack's inputs. Default: the model's."""
     position: Position | None = None
@@ -290,9 +293,38 @@ class Stack(Spec):
             yield from (fault.under("final_norm") for fault in self.final_norm.faults(context))
         if self.altup is not None:
             yield from (fault.under("altup") for fault in self.altup.faults(context))
+        if self.queries is not None:
+            yield from (fault.under("queries") for fault in self.queries.faults(context, self.depth))
+        yield from self._stream_faults(context)
         yield from self._source_faults(context)
         yield from self._mixer_faults()
         yield from self._sharing_faults()
+
+    def _stream_faults(self, context: RuleContext) -> Iterable[Fault]:
+        """Parts that act on one stream of a constant number of vectors, where the stack has another."""
+        if self.queries is None and context.second_width is None:
+            return
+        beside = "a second stream" if self.queries is None else "queries"
+        for key in ("altup", "weighted_layer_sum"):
+            if value := getattr(self, key):
+                rule = f"must not be set beside {beside}"
+                yield Fault((key,), rule, value if value is True else "a value", "Remove it.")
+        if len({block.passes_second for block in (self.block, *self.blocks.values())}) > 1:
+            rule = "must all be two_streams, or none"
+            yield Fault(("block", "kind"), rule, self.block.kind, "Use the same kind for all blocks.")
+        blocks = [("block", self.block), *((f"blocks.{name}", block) for name, block in self.blocks.items())]
+        for name, block in blocks:
+            attention = None if self.queries is None else block.attention
+            if attention is None:
+                continue
+            keys: dict[str, Any] = {key: True for key, _ in attention.fields_of_distance()}
+            keys |= {
+                "patch_window": attention.separate_window,
+                "reuses_keys_values": attention.takes_keys_values,
+            }
+            for key in (key for key, is_set in keys.items() if is_set):
+                rule = "must not be set beside queries, which have no place in the image"
+                yield Fault((*name.split(".", 1), "attention", key), rule, "a value", "Remove it.")
 
     def _source_faults(self, context: RuleContext) -> Iterable[Fault]:
         """Layers that reuse keys and values that no layer before them has."""

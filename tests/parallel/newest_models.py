@@ -97,7 +97,30 @@ def images(**connector: Any) -> Model:
     )
 
 
+def two_streams() -> Model:
+    """LiLT: a narrower stream of places on a page."""
+    norm = {"kind": "layer_norm"}
+    block = {
+        "kind": "two_streams",
+        "norm": norm,
+        "attention": HEADS,
+        "feed_forward": MLP,
+        "second_feed_forward": MLP,
+    }
+    layout = {"coordinates": 5, "width": 16, "norm": norm}
+    return encoder(d_model=48, embedding={"layout": layout}, encoder={"layers": 2, "block": block})
+
+
+def relative_boxes() -> Model:
+    """BROS: places on a page relative to each other."""
+    norm, attention = {"kind": "layer_norm"}, {**HEADS, "position": {"kind": "relative_boxes"}}
+    block = {"kind": "post_norm", "norm": norm, "attention": attention, "feed_forward": MLP}
+    return encoder(d_model=64, embedding={"corners": 2.0}, encoder={"layers": 2, "block": block})
+
+
 NEWEST: dict[str, Model] = {
+    "two-streams": two_streams(),
+    "relative-boxes": relative_boxes(),
     "reusing": reusing(),
     "several-streams": several_streams(),
     "side-by-side": side_by_side(),

@@ -19,6 +19,7 @@ WHOLE_STREAM = {
     "conformer": "encoder.blocks.0.first_feed_forward",
     "shared-with-adapters": "decoder.blocks.1.side",
     "deepstack": "deep_connectors",
+    "two-streams": "encoder.blocks.0.second_feed_forward",
 }
 """The models whose stream cannot be cut by tokens, and the first part that reads more."""
 

@@ -187,13 +187,15 @@ def reader(model: nn.Module, spec: Model, name: StackName) -> Read:
 def _reads_model(model: Encoder | Decoder, spec: Model, name: StackName) -> Read:
     """Runs an encoder or a decoder."""
     per_token = token_outputs(model.head, spec.output_width)
+    queries = 0 if spec.last_stack.queries is None else spec.last_stack.queries.count
 
     def read(ids: Tensor, mask: Tensor | None = None, cache: Sequence[State] | None = None) -> StackOutput:
         past = (cache,) if name == "decoder" else ()
         with _inputs_of(model.head) as hidden:
             outputs = model(ids, mask, *past, **beside(spec, ids))
         states = model.decoder.states if name == "decoder" else []  # type: ignore[union-attr]
-        return _reading(hidden[0], outputs, per_token, states)  # type: ignore[arg-type]
+        own = hidden[0][:, : hidden[0].shape[1] - queries]
+        return _reading(own, outputs, per_token, states)  # type: ignore[arg-type]
 
     return read
 

@@ -5,6 +5,8 @@ Shapes: batch B, vectors T, width D, width of the token table W.
 
 from __future__ import annotations
 
+import functools
+import operator
 from dataclasses import replace
 
 import torch
@@ -13,7 +15,7 @@ from torch import Tensor, nn
 import specs.kinds.embedding as spec
 from specs.kinds.position import NoPosition
 from zoo import functional
-from zoo.components.boxes import Boxes
+from zoo.components.boxes import Boxes, Layout
 from zoo.components.linear import EmbeddingTable, Linear
 from zoo.components.position import Position
 from zoo.context import StackContext
@@ -54,6 +56,7 @@ class Embedding(nn.Module):
 @builds(spec.Tokens)
 class Tokens(Embedding):
     """projection(norm(token * scale + token type + task + box + position)), each part optional; token dropout is a further factor of token.
+    A layout or the corners of boxes follow in the same vectors.
 
     The token table may be shared with another embedding: ``context.token``.
     """
@@ -68,6 +71,9 @@ class Tokens(Embedding):
         self.token_type = EmbeddingTable(spec.token_types, inner) if spec.token_types else None
         self.task_type = EmbeddingTable(spec.tasks, inner) if spec.tasks else None
         self.boxes = Boxes(spec.boxes, inner) if spec.boxes else None
+        self.layout = None if spec.layout is None else Layout(spec.layout, context, spec.dropout)
+        self.corners = spec.corners
+        self.reads_boxes = any(part is not None for part in (spec.boxes, spec.layout, spec.corners))
         self.scale = context.d_model**0.5 if spec.scale == "sqrt_d_model" else spec.scale
         self.token_dropout = spec.token_dropout
         self.norm = (
@@ -101,7 +107,8 @@ class Tokens(Embedding):
         task_type_ids: Tensor | None = None,
         bbox: Tensor | None = None,
     ) -> Tensor:
-        """input_ids, positions, and token_type_ids and task_type_ids (default: all 0): B T, bbox (default: all 0): B T 4 -> B T D."""
+        """input_ids, positions, and token_type_ids and task_type_ids (default: all 0): B T, bbox (default: all 0): B T 4
+        -> B T D, with a layout of width W beside it B T (D + W)."""
         x = wide(self.token(input_ids))  # B T W
         if self.scale is not None:
             x = x * self.scale
@@ -115,10 +122,16 @@ class Tokens(Embedding):
             x = x + (self.token_type.weight[0] if token_type_ids is None else self.token_type(token_type_ids))
         if self.task_type is not None:
             x = x + (self.task_type.weight[0] if task_type_ids is None else self.task_type(task_type_ids))
+        if bbox is None and self.reads_boxes:
+            bbox = torch.zeros_like(input_ids)[..., None].expand(-1, -1, 4)
         if self.boxes is not None:
-            x = x + self.boxes(bbox)
+            x = functools.reduce(operator.add, self.boxes(bbox), x)
         x = self.dropout(self.norm(self.position.embed_tokens(x, positions, mask)))
-        return x if self.projects_first else self.projection(x)  # B T D
+        x = x if self.projects_first else self.projection(x)  # B T D
+        if self.corners is not None:
+            corners = [wide(bbox[..., edge]) for edge in (0, 1, 2, 1, 2, 3, 0, 3)]  # type: ignore[index]
+            return torch.cat((wide(x), self.corners * torch.stack(corners, -1)), -1)
+        return x if self.layout is None else torch.cat((x, self.layout(bbox, positions, mask)), -1)
 
     def _unmasked(self, input_ids: Tensor, mask: Tensor | None) -> Tensor:
         """0 for mask tokens, and (1 - rate) / (share of other tokens) for others: input_ids and the caller's mask, B T -> B T, float32.

@@ -43,9 +43,9 @@ def centred_angles(count: int) -> list[float]:
 class AxialRope(Position):
     """Rotation of queries and keys by angles proportional to the row and to the column of their patch."""
 
-    def __init__(self, spec: spec.AxialRope, context: BuildContext) -> None:
+    def __init__(self, spec: spec.AxialRope, context: PositionContext) -> None:
         super().__init__(spec, context)
-        self.theta = spec.theta
+        self.theta, self.joined = spec.theta, False
         self.rows: tuple[float, ...] = ()
         self.columns: tuple[float, ...] = ()
         if context.patch_grid is not None:
@@ -55,8 +55,10 @@ class AxialRope(Position):
                 centred_angles(count) if centred else list(map(float, range(count)))
                 for count in context.patch_grid[:2]
             )
-            self.rows = (*[0.0] * before, *(down[row] for row, _ in places))
-            self.columns = (*[0.0] * before, *(across[column] for _, column in places))
+            after = [0.0] * context.queries
+            self.rows = (*[0.0] * before, *(down[row] for row, _ in places), *after)
+            self.columns = (*[0.0] * before, *(across[column] for _, column in places), *after)
+            self.joined = bool(after)
         self._prepared: dict[int, tuple[tuple[float, ...], tuple[float, ...]]] = {}  # by width
 
     def prepare(self, width: int) -> None:
@@ -66,7 +68,7 @@ class AxialRope(Position):
         self._prepared[width] = (*frequencies, *none), (*none, *frequencies)
 
     def angles(self, width: int, positions: Tensor, like: Tensor) -> Tensor:
-        """The angle of each pair of a head, rows before columns: 1 T K/2, float32.
+        """The angle of each pair of a head, rows before columns, 0 for queries: 1 T K/2, float32.
 
         positions: row and column of each patch, and more, where images have any size, A 1 T; else anything.
         """
@@ -76,6 +78,7 @@ class AxialRope(Position):
             positions = torch.stack(
                 [functional.constant(axis, like)[None] for axis in (self.rows, self.columns)]
             )
+            positions = positions[..., : like.shape[2]] if self.joined else positions  # until queries join
         return functional.angles_by_axis(positions, self._prepared[width])
 
     def rotate(self, x: Tensor, positions: Tensor, width: int) -> Tensor:

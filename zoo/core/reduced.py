@@ -264,7 +264,11 @@ def _shortened(stack: Stack, layers: int) -> Stack:
     runs = tuple(LayerRun(use=names[group[0]], repeat=len(group), shared=len(group) > 1) for group in same)
     used = {run.use for run in runs}
     blocks = {name: block for name, block in stack.blocks.items() if name in used}
-    return stack.model_copy(update={"layers": runs, "blocks": blocks})
+    queries = stack.queries
+    if queries is not None:
+        passed = sum(layer >= stack.depth - queries.layers for layer in kept)
+        queries = queries.model_copy(update={"layers": passed})
+    return stack.model_copy(update={"layers": runs, "blocks": blocks, "queries": queries})
 
 
 def _divided(width: int, divisor: int) -> int:

@@ -9,7 +9,7 @@ from torch import nn
 
 from specs.base import registry
 from specs.base.base import Component, DescribedSpec
-from specs.base.words import TIMES, PartContext, PartRole, plain_fields
+from specs.base.words import TIMES, PartContext, PartRole
 from specs.kinds.block import BlockParts
 from specs.kinds.mixer import AttentionKind
 from specs.kinds.position import PositionKind
@@ -74,12 +74,13 @@ class BlockReader:
         self._block = stack.module.get_submodule(f"blocks.{stack.folded.stacks[stack.name].like[layers[0]]}")
 
     def way(self) -> Way:
-        """The parts of the block, or a single box if its forward cannot be followed."""
+        """The parts of the block, or a single box if its forward cannot be followed, or only by two ways through its attention."""
         read = way_through(self._block)
-        if read is None or not self._weights(self._block.children()) <= self._weights(
-            self._block.get_submodule(name) for name in _names(read)
-        ):
-            return (self._part("other", self._spec.heading, plain_fields(self._spec), ""),)
+        names = [] if read is None else list(_names(read))
+        parts = [self._block.get_submodule(name) for name in names]
+        followed = self._weights(self._block.children()) <= self._weights(parts)
+        if read is None or names.count("attention") > 1 or not followed:
+            return (self._part("other", self._spec.heading, self._spec.details(self._context), ""),)
         return tuple(self._elements(read))
 
     @staticmethod

@@ -92,6 +92,9 @@ def _column(spec: Model, name: StackName, stack: Stack, folded: Folded, counts: 
     altup = f"{name}.altup"
     if stack.altup is not None:
         yield counts.part("other", f"{stack.altup.streams} streams", [], f"{name}.streams.into", altup)
+    if (queries := stack.queries) is not None:
+        details = [f"{queries.count:,}, joined before the last {queries.layers:,} layers"]
+        yield counts.part("other", "Queries", details, f"{name}.query", f"{name}.queries")
     position, keys = spec.position_of(stack), position_keys(name, stack)
     causal = replace(context, causal=spec.is_causal(name))
     yield from layer_frames(StackFacts(name, stack, folded, counts, causal, position, keys))

@@ -17,7 +17,7 @@ from zoo.families.common.tensors import Tensors
 _FEWEST, _SHARE, _SEVERAL = 6, 4, 4
 """Fields that a family must read at least, how many it reads for each that it does not, and how many families are named."""
 
-_READ = 16
+_READ = 20
 """Families whose fields are read to compare them; the others lack more of the fields."""
 
 _SUFFIX = re.compile(r"(?:For[A-Z]\w*|LMHeadModel|MTModel|EncoderModel|Model)$")

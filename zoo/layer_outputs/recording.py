@@ -82,12 +82,12 @@ def _hooks(name: StackName, stack: Any, keep: Callable[..., None]) -> Iterator[R
 
     def first(module: nn.Module, inputs: Any) -> None:
         if count == 0:
-            keep(name, "hidden", 0, inputs[0])
+            keep(name, "hidden", 0, stack.first_stream(inputs[0]))
 
     def after(module: nn.Module, inputs: Any, output: Any) -> None:
         nonlocal count
         count += 1
-        keep(name, "hidden", count, output[0])
+        keep(name, "hidden", count, stack.first_stream(output[0]))
 
     def normed(module: nn.Module, inputs: Any, output: Any) -> None:
         keep(name, "hidden", count, output, normed=True)

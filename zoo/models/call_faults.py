@@ -99,8 +99,9 @@ def _token_faults(
 
 def _misshapen_beside(embedding: EmbeddingKind, ids: Tensor, arguments: Mapping[str, Any]) -> Iterator[str]:
     """The faults of the shapes and types of tasks and boxes."""
-    for name, _, is_box in embedding.token_inputs:
-        values = arguments.get(name)
+    beside = arguments.get("beside", {})
+    for name, _, is_box, is_real in embedding.token_inputs:
+        values = beside.get(name)
         if not isinstance(values, Tensor):
             continue
         sizes = (*ids.shape, 4) if is_box else (*ids.shape,)
@@ -110,15 +111,16 @@ def _misshapen_beside(embedding: EmbeddingKind, ids: Tensor, arguments: Mapping[
                 f"{name} must have {what} for each token: {' x '.join(f'{size:,}' for size in sizes)}\n"
                 f"  value: shape {_sizes(values)}\n  Leave it out for zeros."
             )
-        elif values.is_floating_point():
+        elif values.is_floating_point() and not is_real:
             yield f"{name} must be integers\n  value: {values.dtype}\n  Use {name}.long()."
 
 
 def _faults_beside(embedding: EmbeddingKind, arguments: Mapping[str, Any]) -> Iterator[str]:
     """The faults of tasks and boxes."""
-    for name, below, is_box in embedding.token_inputs:
-        values = arguments.get(name)
-        if not isinstance(values, Tensor):
+    beside = arguments.get("beside", {})
+    for name, below, is_box, is_real in embedding.token_inputs:
+        values = beside.get(name)
+        if is_real or not isinstance(values, Tensor):
             continue
         yield from _out_of_range(name, values, below, f"the number of {'coordinates' if is_box else 'tasks'}")
         if is_box and values.device.type == "cpu" and (values[..., :2] > values[..., 2:]).any():

@@ -38,17 +38,18 @@ class Encoder(BuiltModel):
         inputs: Tensor,
         attention_mask: Tensor | None = None,
         token_type_ids: Tensor | None = None,
-        task_type_ids: Tensor | None = None,
-        bbox: Tensor | None = None,
+        **beside: Tensor | None,
     ) -> Outputs:
         """inputs: the embedding's inputs, mostly token ids, B T.
 
-        attention_mask (1 for real tokens or samples; default: all), for embeddings that take one, and token_type_ids,
-        task_type_ids and bbox (B T 4; default: 0), for tokens only: all as long as the inputs.
+        attention_mask (1 for real tokens or samples; default: all), for embeddings that take one, and token_type_ids and the
+        further inputs of the embedding (``token_inputs``; default: 0), for tokens only: all as long as the inputs.
         """
+        for name in beside.keys() - {token_input.name for token_input in self.token_inputs}:
+            raise TypeError(
+                f"unexpected keyword argument {name!r}: the embedding of {self.spec.name} reads no such input"
+            )
         mask, positions = self.embedding.mask_and_positions(inputs, attention_mask)  # B T
-        others = {"task_type_ids": task_type_ids, "bbox": bbox}
-        beside = {name: others[name] for name, _, _ in self.token_inputs}
         x = self.embedding(inputs, positions, token_type_ids, attention_mask, **beside)  # B T D
         x, _ = self.encoder(x, TokenPositions.all(positions, mask))
         return Outputs(self.head(x, TokenSequence(inputs if self.takes_tokens else None, mask)))

@@ -198,6 +198,10 @@ class Stack(nn.Module):
         every = map(self.position_of, self.attentions.values())
         return list({position.name: position for position in every}.values())
 
+    def first_stream(self, x: Tensor) -> Tensor:
+        """The stream of width D of what layers pass on: B T ... -> B T D."""
+        return x
+
     def reused_layers(self) -> set[int]:
         """The layers whose caches later layers reuse: none."""
         return set()

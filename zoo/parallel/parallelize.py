@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import defaultdict
 from collections.abc import Iterator
 from functools import partial
 from typing import Any, Unpack
@@ -53,15 +54,21 @@ def cut_tensors(model: nn.Module, plan: ParallelPlan, mesh: DeviceMesh, *, seque
     Every parameter becomes a distributed tensor.  Raises :class:`specs.base.errors.UserError` for a degree that does not fit.
     """
     tied = tied_names(model)
-    paths = {path for path, _ in model.named_modules()}
+    paths, every = {path for path, _ in model.named_modules()}, defaultdict[int, list[str]](list)
+    for path, module in model.named_modules(remove_duplicate=False):
+        every[id(module)].append(path)
+
+    def readers(module: nn.Module) -> Iterator[nn.Module]:
+        yield from dict.fromkeys(reader for path in every[id(module)] for reader in _readers(model, path))
+
     styles = plan.tensor_parallel(mesh.size(), sequence=sequence)
     own = {path: style for path, style in styles.items() if path in paths}
     parallelize_module(model, mesh, own, src_data_rank=None)
     _tie(model, tied)
     for path, style in own.items():
         for cuts in local_cuts(style):
-            read_locally(model.get_submodule(path), cuts, mesh, _readers(model, path))
-    for path, module in model.named_modules():
+            read_locally(model.get_submodule(path), cuts, mesh, readers(model.get_submodule(path)))
+    for module in model.modules():
         cuts = {
             leaf: WHOLE
             for leaf, held in module._parameters.items()
@@ -69,7 +76,7 @@ def cut_tensors(model: nn.Module, plan: ParallelPlan, mesh: DeviceMesh, *, seque
         }
         if cuts:
             distribute(module, cuts, mesh)
-            read_locally(module, cuts, mesh, _readers(model, path))
+            read_locally(module, cuts, mesh, readers(module))
     _tie(model, tied)
 
 

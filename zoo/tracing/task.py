@@ -90,8 +90,10 @@ def stack_inputs(spec: Model, stack: StackSpec, length: str) -> tuple[Placeholde
     typed = embedding.segment_count > 1
     names = [embedding.input_name, "attention_mask", *(["token_type_ids"] if typed else [])]
     beside = (
-        Placeholder(name, torch.int64, (BATCH, length, 4) if is_box else (BATCH, length))
-        for name, _, is_box in embedding.token_inputs
+        Placeholder(
+            beside.name, torch.float32 if beside.is_real else torch.int64, (BATCH, length, *beside.sizes)
+        )
+        for beside in embedding.token_inputs
     )
     ids = (*(ids_input(name, length) for name in names), *beside)
     if embedding.reads_hidden_states:

@@ -19,7 +19,9 @@ from zoo.tracing.encoder_decoder_tasks import (
     next_decoder_task,
     projecting_decoder_task,
 )
+from zoo.tracing.symbols import Placeholder
 from zoo.tracing.task import Task, derived_sizes, encoder_inputs, ids_input, stack_inputs
+from zoo.tracing.tracer import GraphCall
 from zoo.tracing.vision_language_tasks import (
     image_inputs,
     image_sizes,
@@ -109,11 +111,17 @@ def training_task(spec: Model) -> Task:
         inputs += image_inputs(spec)
         derived |= image_sizes(spec)
 
-    def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        named = {placeholder.name: values[placeholder.name] for placeholder in inputs[1:]}
-        return dict(model(values[inputs[0].name], **named))
+    return Task("training", inputs, _call_by_name(inputs), derived=derived)
 
-    return Task("training", inputs, call, derived=derived)
+
+def _call_by_name(inputs: tuple[Placeholder, ...]) -> GraphCall:
+    """A call of a model with the first of its inputs, and the others by their names."""
+    first, *others = (placeholder.name for placeholder in inputs)
+
+    def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        return dict(model(values[first], **{name: values[name] for name in others}))
+
+    return call
 
 
 def _without_cross_attention(
@@ -137,8 +145,6 @@ def _encoder_task(model: Any, spec: Model) -> Task:
     assert spec.encoder is not None
     inputs = stack_inputs(spec, spec.encoder, "sequence_length")
 
-    def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        others = [values.get(name) for name in ("attention_mask", "token_type_ids", "task_type_ids", "bbox")]
-        return model(values[inputs[0].name], *others)
-
-    return Task("model", inputs, call, derived=derived_sizes(spec, spec.encoder, "sequence_length"))
+    return Task(
+        "model", inputs, _call_by_name(inputs), derived=derived_sizes(spec, spec.encoder, "sequence_length")
+    )

@@ -422,3 +422,33 @@ def test_classes_and_masked_tokens_are_probabilities(tmp_path: Path) -> None:
     expected = zoo.build(spec, weights="random")(torch.tensor(PROMPTS[:1])).logits.softmax(-1)
     np.testing.assert_allclose(masks[0], expected[0, [1, 3]].detach().numpy(), atol=1e-5)
     assert [len(each) for each in masks] == [2, 0, 0]
+
+
+def test_a_box_whose_edges_are_swapped_fails_in_a_graph(tmp_path: Path) -> None:
+    """Its negative width would count from the end of the table."""
+    spec = bert(embedding={"boxes": 9})
+    graph = exported(spec, tmp_path / "out", target="portable").open(0)
+    ids, mask = np.array([[3, 1]]), np.ones((1, 2), np.int64)
+
+    def run(box: list[int]) -> None:
+        boxes = np.array([[[1, 2, 3, 4], box]])
+        graph.run(
+            {"input_ids": ids, "attention_mask": mask, "bbox": boxes}, dict.fromkeys(graph.outputs, "cpu")
+        )
+
+    run([4, 2, 4, 2])
+    for box in ([4, 2, 3, 5], [1, 5, 3, 4]):
+        with pytest.raises(Exception, match="idx=9 must be within the inclusive range"):
+            run(box)
+
+
+def test_inputs_beside_tokens_are_zeros_of_their_shape(tmp_path: Path) -> None:
+    spec = bert(embedding={"tasks": 3, "boxes": 9}, initialization=DECISIVE)
+    outputs, _ = EncoderRunner(exported(spec, tmp_path / "out", target="portable")).outputs([[3, 1, 4]])
+    model = zoo.build(spec, weights="random")
+    ids = torch.tensor([[3, 1, 4]])
+    zeros = {"task_type_ids": torch.zeros_like(ids), "bbox": torch.zeros(1, 3, 4, dtype=torch.int64)}
+    for name, values in model(ids, **zeros).items():
+        torch.testing.assert_close(torch.from_numpy(outputs[name]), values, atol=1e-5, rtol=1e-4)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'bbox'"):
+        zoo.build(bert(), weights="random")(ids, bbox=zeros["bbox"])

@@ -322,11 +322,13 @@ OF_PRESETS = frozenset(
         "bottleneck",
         "conformer",
         "interpolated",
+        "relative_boxes",
         "relative_key",
         "relative_sinusoidal",
         "side_by_side",
         "side_transformer",
         "stacked_convolutional",
+        "two_streams",
     }
 )
 """Kinds that belong to models of their own, whose presets are exported in reduced form (``test_every_preset.py``)."""

@@ -381,10 +381,10 @@ HEADS = "1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384"
         (["position=rope"], "position: must be a mapping with a `kind` of position\n  value: 'rope'\n"
          "  Write a mapping, such as {kind: rope}."),
         (["position=7"], "position: must be a mapping with a `kind` of position\n  value: 7\n"
-         "  Write a mapping with a kind: learned, sinusoidal, convolutional, stacked_convolutional, rope, alibi, relative_bias, none, disentangled, axial_rope, interpolated, relative_bias_2d, relative_key, relative_sinusoidal."),
+         "  Write a mapping with a kind: learned, sinusoidal, convolutional, stacked_convolutional, rope, alibi, relative_bias, none, disentangled, axial_rope, interpolated, relative_bias_2d, relative_key, relative_boxes, relative_sinusoidal."),
         (["decoder.block=3"],
          "decoder.block: must be a mapping with a `kind` of block\n  value: 3\n"
-         "  Write a mapping with a kind: pre_norm, post_norm, parallel, reordered_norm, sandwich, normed_residual, side_transformer, conformer, bottleneck."),
+         "  Write a mapping with a kind: pre_norm, post_norm, parallel, reordered_norm, sandwich, normed_residual, side_transformer, conformer, bottleneck, two_streams."),
         (["position={theta: 3.0}", "position.kind=null"], "position.kind: must be a registered position kind\n"
          "  value: None\n  Did you mean 'none'?"),
         (["d_model=-1"], "d_model: must be greater than 0\n  value: -1\n  Use 1 or more."),

@@ -53,7 +53,7 @@ def remedy(reference, assignment):
             "decoder.block.attention.num_key_value_heads=3",
             "Use kind: grouped_query, or remove num_key_value_heads.",
         ),
-        ("position.theta=3", "Use kind: rope or axial_rope, or remove theta."),
+        ("position.theta=3", "Use kind: rope, axial_rope or relative_boxes, or remove theta."),
         # elsewhere
         ("decoder.vocab_size=3", "Did you mean 'vocab_size'?"),
         ("decoder.block.hidden_size=3", "Did you mean 'd_model' or 'decoder.d_model'?"),

@@ -135,7 +135,7 @@ def test_a_config_of_another_program_is_not_taken_for_bert() -> None:
         spec_of_config(Config(data, "config.json"), name="x")
 
 
-@pytest.mark.parametrize("model_type", ["lilt", "longformer", "sam", "squeezebert", "encodec"])
+@pytest.mark.parametrize("model_type", ["markuplm", "longformer", "sam", "squeezebert", "encodec"])
 def test_the_missing_part_is_named_and_no_spelling_suggested(model_type: str) -> None:
     with pytest.raises(ConfigError) as caught:
         spec_of_config(Config({"model_type": model_type}, "config.json"), name="x")

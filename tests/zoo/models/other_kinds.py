@@ -44,6 +44,8 @@ REQUIRED: dict[str, Data] = {
         **{"token": 0, "projection": _MLP, "queries": 4, "layers": 1},
         "block": {"kind": "pre_norm", **_BLOCK},
     },
+    "two_streams": {"second_feed_forward": _MLP},
+    "masks": {"labels": 3},
     "next_token": {"norm": {"kind": "rms_norm"}, "hidden_norm": {"kind": "rms_norm"}},
     "patches": {"image_size": 32, "patch_size": 8},
     "packed_patches": {"patch_size": 8},

@@ -72,10 +72,12 @@ class BertFields:
         kind: str = "post_norm",
         norm: Template = NORM,
         feed_forward: Template = None,
+        block: Template = None,
+        attention: Template = None,
         layers: type[Layers] = Layers,
         **embedding: Template,
     ) -> dict[str, Template]:
-        """The template of an encoder; ``feed_forward`` and ``embedding`` are further keys of these parts."""
+        """The template of an encoder; ``feed_forward``, ``block``, ``attention`` and ``embedding`` are further keys of these parts."""
         rate = f.Float("hidden_dropout_prob", default=self.dropout)
         attention_rate = self.dropout if self.attention_dropout is None else self.attention_dropout
         return {
@@ -98,6 +100,7 @@ class BertFields:
                     "attention": multi_head(
                         f.Int("num_attention_heads", default=self.heads),
                         dropout=f.Float("attention_probs_dropout_prob", default=attention_rate),
+                        **attention or {},
                     ),
                     "feed_forward": mlp(
                         f.Int("intermediate_size", default=self.hidden),
@@ -105,6 +108,7 @@ class BertFields:
                         **feed_forward or {},
                     ),
                     "dropout": rate,
+                    **(block or {}),
                 },
             ),
             "initialization": f.normal(),

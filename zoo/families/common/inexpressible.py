@@ -95,8 +95,6 @@ INEXPRESSIBLE = {
     "xmod": "layers for each language after each feed-forward",
     "roc_bert": "embeddings of the shapes and the sounds of characters",
     "tapas": "embeddings of rows, columns and ranks of a table",
-    "lilt": f"{_BOXES_OF_WORDS} in a second, narrower stack, whose scores and the first one's are added",
-    "bros": "biases of scores that are computed from where tokens are on a page",
     **dict.fromkeys(
         ("layoutlmv2", "layoutlmv3", "layoutxlm", "udop"), f"{_BOXES_OF_WORDS}, and the image of the page"
     ),
@@ -174,9 +172,7 @@ INEXPRESSIBLE = {
         _PYRAMID,
     ),
     **dict.fromkeys(("segformer", "glpn"), f"{_PYRAMID}, and {_MASKS}"),
-    **dict.fromkeys(
-        ("sam", "sam2", "sam_hq", "maskformer", "mask2former", "oneformer", "upernet", "eomt"), _MASKS
-    ),
+    **dict.fromkeys(("sam", "sam2", "sam_hq", "maskformer", "mask2former", "oneformer", "upernet"), _MASKS),
     **dict.fromkeys(("rt_detr", "rt_detr_v2", "d_fine", "dab-detr"), _BOXES),
     **dict.fromkeys(("deimv2", "lw_detr", "rf_detr", "pp_doclayout_v2", "pp_doclayout_v3"), _QUERIES),
     **dict.fromkeys(("blip_2_qformer", "instructblip_qformer", "instructblipvideo_qformer"), _QFORMER),

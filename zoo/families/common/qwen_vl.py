@@ -86,15 +86,18 @@ class AxialRopeField(Field):
 
     component = AxialRope
 
+    def __init__(self, rope_type: str = "axial", coordinates: str = "index", theta: float = 10000.0) -> None:
+        self.rope_type, self.coordinates, self.theta = rope_type, coordinates, theta
+
     def read(self, config: Config) -> Data:
         parameters = config.part("rope_parameters") or Config({}, config.where)
-        parameters.must("rope_type", "axial", "images rotate by row and column")
-        theta = parameters.float("rope_theta", default=10000.0)
+        parameters.must("rope_type", self.rope_type, "images rotate by row and column")
+        theta = parameters.float("rope_theta", default=self.theta)
         parameters.finish()
-        return {"kind": "axial_rope", "coordinates": "index", "theta": theta}
+        return {"kind": "axial_rope", "coordinates": self.coordinates, "theta": theta}
 
     def write(self, value: AxialRope, context: FieldContext) -> Data:
-        return {"rope_parameters": {"rope_type": "axial", "rope_theta": value.theta}}
+        return {"rope_parameters": {"rope_type": self.rope_type, "rope_theta": value.theta}}
 
 
 def packed_embedding(patch_size: int = 14, *, bias: bool = False) -> dict[str, Template]:

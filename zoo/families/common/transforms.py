@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
+from specs.base.errors import UserError
+
 if TYPE_CHECKING:
     from torch import Tensor
 
@@ -273,6 +275,44 @@ class Unfolded:
 
     def join(self, parts: Sequence[Tensor]) -> Tensor:
         return parts[0].unflatten(1, self.sizes)
+
+
+@dataclass(frozen=True)
+class TransposedKernels:
+    """A matrix, 4 D' x D, of four vectors of each, row by row of a square; stored as a transposed convolution whose kernels do not
+    overlap: D x D' x 2 x 2."""
+
+    by_rows: ClassVar[bool] = False
+
+    def stored_shape(self, shapes: Sequence[Shape]) -> Shape:
+        rows, columns = shapes[0]
+        return (columns, rows // 4, 2, 2)
+
+    def split(self, stored: Tensor, shapes: Sequence[Shape]) -> Sequence[Tensor]:
+        return (stored.permute(2, 3, 1, 0).flatten(0, 2),)
+
+    def join(self, parts: Sequence[Tensor]) -> Tensor:
+        return parts[0].unflatten(0, (2, 2, -1)).permute(3, 2, 0, 1)
+
+
+@dataclass(frozen=True)
+class Zeros:
+    """One parameter, which must be zeros; ``rule`` and ``remedy`` say why."""
+
+    rule: str
+    remedy: str
+    by_rows: ClassVar[bool] = False
+
+    def stored_shape(self, shapes: Sequence[Shape]) -> Shape:
+        return shapes[0]
+
+    def split(self, stored: Tensor, shapes: Sequence[Shape]) -> Sequence[Tensor]:
+        if not stored.is_meta and stored.any():
+            raise UserError(f"{self.rule}\n  value: {stored.tolist()}\n  {self.remedy}")
+        return (stored.clone(),)  # a copy, so that values are read here
+
+    def join(self, parts: Sequence[Tensor]) -> Tensor:
+        return parts[0]
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
-"""BERT (Devlin et al., 2018) and the models with its layers: ERNIE (Sun et al., 2019), LayoutLM (Xu et al., 2019), the encoder
-of BertGeneration (Rothe et al., 2020), and the body of Splinter (Ram et al., 2021)."""
+"""BERT (Devlin et al., 2018) and the models with its layers: ERNIE (Sun et al., 2019), LayoutLM (Xu et al., 2019), BROS
+(Hong et al., 2022), the encoder of BertGeneration (Rothe et al., 2020), and the body of Splinter (Ram et al., 2021)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from zoo.families.common.encoders import (
 )
 from zoo.families.common.family import Family
 from zoo.families.common.fields import Activation, Bool, Checked, Float, Int
-from zoo.families.common.heads import BODY
+from zoo.families.common.heads import BODY, token_classes
 from zoo.families.common.template import Data, Field, FieldContext, Template
 from zoo.families.common.tensors import Tensors, affine, modules, same
 
@@ -90,6 +90,7 @@ def _family(
     )
 
 
+_BROS_DROPOUT = Float("classifier_dropout_prob", default=0.1)
 _GENERATION: dict[str, Any] = BertFields(50358, d_model=1024, heads=16, hidden=4096, depth=24).body()
 
 FAMILIES = (
@@ -127,6 +128,40 @@ FAMILIES = (
         ignored=(),
         boxes=Checked(
             Int("max_2d_position_embeddings", default=1024), lambda count: count > 0, "must be 1 or more"
+        ),
+    ),
+    Family(
+        "bros",
+        replace(
+            TENSORS,
+            name="bros",
+            rules=(
+                *TENSORS.rules,
+                same(
+                    "bbox_embeddings.bbox_projection.weight",
+                    "encoder.blocks.{layer}.attention.position.projection.weight",
+                ),
+            ),
+            prefix="bros.",
+            heads={name: TENSORS.heads[name] for name in ("pooler", "token_classification")},
+            unused=(*TENSORS.unused, "bbox_embeddings.bbox_sinusoid_emb.*"),
+        ),
+        BertFields().body(
+            attention={"position": {"kind": "relative_boxes"}}, corners=Float("bbox_scale", default=100.0)
+        ),
+        {
+            "BrosModel": pooler(),
+            "BrosForTokenClassification": token_classes(_BROS_DROPOUT),
+        },
+        refused=dict.fromkeys(
+            ("BrosSpadeEEForTokenClassification", "BrosSpadeELForTokenClassification"),
+            "scores of pairs of tokens (SPADE)",
+        ),
+        fixed={**FIXED, "dim_bbox": (8, "a box has four corners")},
+        ignored=(
+            *("n_relations", "classifier_dropout_prob", "classifier_dropout"),  # of some heads
+            *("dim_bbox_sinusoid_emb_1d", "dim_bbox_sinusoid_emb_2d", "dim_bbox_projection"),  # of the widths
+            *IGNORED,
         ),
     ),
     Family(

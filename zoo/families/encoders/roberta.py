@@ -36,7 +36,7 @@ from zoo.families.common.tensors import Tensors, affine, modules, projections
 
 _OFFSET = f.after_padding()
 
-_TENSORS = Tensors(
+TENSORS = Tensors(
     "roberta",
     BERT_RULES,
     prefix="roberta.",
@@ -52,7 +52,7 @@ def _family(
     model_type: str,
     prefix: str,
     fields: BertFields,
-    tensors: Tensors = _TENSORS,
+    tensors: Tensors = TENSORS,
     *,
     fixed: Mapping[str, tuple[Template, str]] = FIXED,
     dropout: Field = CLASSIFIER_DROPOUT,
@@ -74,9 +74,9 @@ def _family(
     return Family(model_type, tensors, body, classes, fixed=fixed, ignored=(*ignored, *IGNORED))
 
 
-_DATA2VEC = replace(_TENSORS, name="data2vec-text", prefix="data2vec_text.")
+_DATA2VEC = replace(TENSORS, name="data2vec-text", prefix="data2vec_text.")
 _PRE_NORM = replace(
-    _TENSORS,
+    TENSORS,
     name="roberta-prelayernorm",
     prefix="roberta_prelayernorm.",
     rules=(
@@ -98,7 +98,7 @@ _PRE_NORM = replace(
 )
 
 _EXTRA_LARGE = replace(
-    _TENSORS,
+    TENSORS,
     name="xlm-roberta-xl",
     rules=(
         *(rule for rule in EMBEDDINGS if "LayerNorm" not in rule.stored),
@@ -119,7 +119,7 @@ _EXTRA_LARGE = replace(
 )
 
 _INTEGERS = replace(
-    _TENSORS,
+    TENSORS,
     name="ibert",
     prefix="ibert.",
     unused=(*UNUSED, "*_scaling_factor", "*_integer", "*.x_min", "*.x_max", "*.LayerNorm.shift"),

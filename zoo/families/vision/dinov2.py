@@ -53,6 +53,15 @@ _BIAS = f.Bool("qkv_bias", default=True)
 _DROPOUT = f.Float("hidden_dropout_prob", default=0.0)
 
 
+def dinov2_feed_forward(activation: Template) -> Field:
+    """A feed-forward with a gate or without."""
+    return f.Kinds(
+        f.Bool("use_swiglu_ffn", default=False),
+        {"kind": "gated", "hidden": _GatedHidden(), "activation": "silu"},
+        mlp(_Hidden(), activation),
+    )
+
+
 def _body(patch_size: int, **more: Template) -> dict[str, Template]:
     """The body with a family's default patch size; ``more`` are keys of the embedding."""
     return {
@@ -70,11 +79,7 @@ def _body(patch_size: int, **more: Template) -> dict[str, Template]:
                     dropout=f.Float("attention_probs_dropout_prob", default=0.0),
                     bias={"query": _BIAS, "key": _BIAS, "value": _BIAS, "output": True},
                 ),
-                "feed_forward": f.Kinds(
-                    f.Bool("use_swiglu_ffn", default=False),
-                    {"kind": "gated", "hidden": _GatedHidden(), "activation": "silu"},
-                    mlp(_Hidden(), "gelu"),
-                ),
+                "feed_forward": dinov2_feed_forward("gelu"),
                 "layer_scale": f.Float("layerscale_value", default=1.0),
             },
         ),

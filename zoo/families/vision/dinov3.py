@@ -13,45 +13,45 @@ from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.held import also_named
 from zoo.families.common.images import patches
 from zoo.families.common.layers import Layers
+from zoo.families.common.template import Data
 from zoo.families.common.tensors import Rule, Tensors, modules, projections, same
 from zoo.families.common.transforms import Unsqueezed
 
-_FEED_FORWARD = {
-    "hidden": f.Int("intermediate_size", default=1536),
-    "activation": f.Activation("hidden_act", "gelu"),
-    "bias": f.Bool("mlp_bias", default=True),
-}
+
+def dinov3_block(heads: int, hidden: int, eps: float) -> Data:
+    """The template of a block, with a family's defaults."""
+    feed_forward = {
+        "hidden": f.Int("intermediate_size", default=hidden),
+        "activation": f.Activation("hidden_act", "gelu"),
+        "bias": f.Bool("mlp_bias", default=True),
+    }
+    biases = {"query": "query_bias", "key": "key_bias", "value": "value_bias", "output": "proj_bias"}
+    return {
+        "kind": "pre_norm",
+        "norm": layer_norm("layer_norm_eps", default=eps),
+        "attention": multi_head(
+            heads,
+            dropout=f.Float("attention_dropout", default=0.0),
+            bias={name: f.Bool(field, default=name != "key") for name, field in biases.items()},
+        ),
+        "feed_forward": f.Kinds(
+            f.Bool("use_gated_mlp", default=False),
+            {"kind": "gated", **feed_forward},
+            {"kind": "mlp", **feed_forward},
+        ),
+        "layer_scale": f.Float("layerscale_value", default=1.0),
+    }
+
+
 _BODY = {
     "architecture": "encoder",
     "d_model": f.Int("hidden_size", default=384),
     "position": {"kind": "axial_rope", "theta": f.Float("rope_theta", default=100.0)},
     "embedding": patches(224, 16, registers=f.Int("num_register_tokens", default=0)),
-    "encoder": Layers(
-        f.Depth("num_hidden_layers", default=12),
-        {
-            "kind": "pre_norm",
-            "norm": layer_norm("layer_norm_eps", default=1e-5),
-            "attention": multi_head(
-                6,
-                dropout=f.Float("attention_dropout", default=0.0),
-                bias={
-                    "query": f.Bool("query_bias", default=True),
-                    "key": f.Bool("key_bias", default=False),
-                    "value": f.Bool("value_bias", default=True),
-                    "output": f.Bool("proj_bias", default=True),
-                },
-            ),
-            "feed_forward": f.Kinds(
-                f.Bool("use_gated_mlp", default=False),
-                {"kind": "gated", **_FEED_FORWARD},
-                {"kind": "mlp", **_FEED_FORWARD},
-            ),
-            "layer_scale": f.Float("layerscale_value", default=1.0),
-        },
-    ),
+    "encoder": Layers(f.Depth("num_hidden_layers", default=12), dinov3_block(6, 1536, 1e-5)),
     "initialization": f.normal(),
 }
-_LAYER = {
+LAYER = {
     "norm1": "attention_norm",
     **projections("attention.", "q_proj k_proj v_proj o_proj"),
     "norm2": "feed_forward_norm",
@@ -70,7 +70,7 @@ _TENSORS = Tensors(
             (
                 same(f"{_STORED}layer_scale1.lambda1", f"{_OURS}attention_scale.weight"),
                 same(f"{_STORED}layer_scale2.lambda1", f"{_OURS}feed_forward_scale.weight"),
-                *modules(_LAYER, _STORED, _OURS),
+                *modules(LAYER, _STORED, _OURS),
             ),
             ("^", "model."),
         ),

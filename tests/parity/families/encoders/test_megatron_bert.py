@@ -52,6 +52,27 @@ class TestErnie(TestMegatronBert):
         return draw_bert(data) | dict(use_task_id=FLAG, task_type_vocab_size=st.integers(1, 5))
 
 
+class TestBros(EncoderTests):
+    model_class = hf.BrosModel
+    configs: ClassVar[Any] = {
+        "one head": {**CONFIGS["odd heads"], "hidden_size": 64, "num_attention_heads": 1, "bbox_scale": 10.0},
+        "heads": {**CONFIGS["untied"], "hidden_size": 128, "num_attention_heads": 8},
+    }
+    heads = ("ForTokenClassification",)
+    refusals: ClassVar[Any] = (
+        ("dim_bbox", 4, "must be 8"),
+        ({"hidden_size": 72, "num_attention_heads": 2}, "requires a d_model that 64 divides, and it is 72"),
+        ({"architectures": ["BrosSpadeELForTokenClassification"]}, "scores of pairs of tokens"),
+    )
+
+    @staticmethod
+    def draw(data):
+        heads = data.draw(st.sampled_from([1, 2, 4, 8]), "heads")
+        width = 64 * data.draw(st.integers(1, 3), "width")
+        scale = st.sampled_from([1.0, 10.0, 100.0])
+        return draw_bert(data) | dict(hidden_size=width, num_attention_heads=heads, bbox_scale=scale)
+
+
 class TestLayoutLM(TestMegatronBert):
     model_class = hf.LayoutLMForMaskedLM
     configs: ClassVar[Any] = {

@@ -1,0 +1,94 @@
+"""Blocks that pass a second stream beside the first."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import ClassVar, Literal
+
+from specs.base.base import Fault, RuleContext
+from specs.base.registry import register
+from specs.base.words import PartContext, plain_fields
+from specs.kinds.attention import MultiHead
+from specs.kinds.block import BlockParts
+from specs.kinds.feed_forward import FeedForward
+from specs.kinds.mixer import Attention
+from specs.kinds.residual import Add
+
+
+@register("block")
+class TwoStreams(BlockParts):
+    """Post-norm branches of two streams, whose attentions add their scores to each other's: norm(x + f(x)) for each branch f and stream
+    (LiLT: Wang et al., 2022).
+
+    The second stream is that of the embedding, such as `layout`. Its attention has as many heads, and its norms are like those of the first.
+    """
+
+    kind: Literal["two_streams"] = "two_streams"
+    attention: Attention
+    """Self-attention of each stream, the first branch. A head of the second stream is as wide as its width divided by `heads`."""
+    feed_forward: FeedForward
+    """Feed-forward network of the first stream."""
+    second_feed_forward: FeedForward
+    """Feed-forward network of the second stream."""
+    output_is_normalised: ClassVar[bool] = True
+    passes_second: ClassVar[bool] = True
+
+    def details(self, context: PartContext) -> list[str]:
+        first = [
+            *self.attention.details(context),
+            "scores of both streams added",
+            *self.feed_forward.details(context),
+        ]
+        return [*first, f"second stream: {', '.join(plain_fields(self.second_feed_forward)[:2])}"]
+
+    def faults(self, context: RuleContext) -> Iterable[Fault]:
+        yield from super().faults(context)
+        if context.second_width is None:
+            rule, remedy = (
+                "needs an embedding with a second stream",
+                "Add layout to the embedding, or use post_norm.",
+            )
+            yield Fault(("kind",), rule, self.kind, remedy)
+            return
+        if context.causal:
+            yield Fault(("kind",), "belongs to an encoder", self.kind, "Use post_norm.")
+        if not (context.position.embedded or context.position.is_none):
+            rule = "requires positions in the embedding"
+            yield Fault(("kind",), rule, context.position.kind, "Use position: learned, or post_norm.")
+        second = replace(context, d_model=context.second_width)
+        yield from (fault.under("second_feed_forward") for fault in self.second_feed_forward.faults(second))
+        yield from self._attention_faults(context.second_width)
+        own = {
+            "residual": Add(),
+            "feed_forward_residual": None,
+            "mixer": None,
+            "layer_scale": None,
+            "sharing": None,
+        }
+        for key, plain in own.items():
+            if (value := getattr(self, key)) != plain:
+                rule = "must not be set in a block of two streams"
+                yield Fault((key,), rule, getattr(value, "kind", value), "Remove it.")
+
+    def _attention_faults(self, width: int) -> Iterable[Fault]:
+        """An attention that is not the same in both streams but for its width."""
+        attention = self.attention
+        same = {"kind", "heads", "head_dim", "bias", "scale", "dropout"}
+        others = [] if not isinstance(attention, MultiHead) else sorted(attention.model_fields_set - same)
+        others = [key for key in others if getattr(attention, key) != MultiHead.model_fields[key].default]
+        if not isinstance(attention, MultiHead):
+            yield Fault(
+                ("attention", "kind"),
+                "must be multi_head in a block of two streams",
+                attention.kind,
+                "Use multi_head.",
+            )
+        elif others:
+            rule = "must not be set in a block of two streams"
+            yield Fault(("attention", others[0]), rule, "a value", "Remove it.")
+        elif width % attention.heads:
+            yield Fault(
+                ("attention", "heads"),
+                f"must divide the width of the second stream, which is {width}",
+                attention.heads,
+                "Use a divisor of both widths.",
+            )
