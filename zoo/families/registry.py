@@ -82,6 +82,8 @@ MODULES = {
     "paligemma": "vision_language.paligemma",
     "colpali": "vision_language.retrieval",
     "colqwen2": "vision_language.retrieval",
+    "modernvbert": "vision_language.modernvbert",
+    "colmodernvbert": "vision_language.retrieval",
     "internvl": "vision_language.internvl",
     "idefics2": "vision_language.idefics2",
     "idefics3": "vision_language.idefics3",

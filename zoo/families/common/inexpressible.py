@@ -34,10 +34,6 @@ INEXPRESSIBLE = {
     ),
     "florence2": "images whose width and resolution change between layers of convolutions and of attention among channels (DaViT), "
     "among the tokens of an encoder",
-    **dict.fromkeys(
-        ("modernvbert", "colmodernvbert"),
-        "images among the tokens of an encoder, all of which see each other (colpali and colqwen2 are supported)",
-    ),
     **dict.fromkeys(("swin", "swinv2", "donut-swin", "maskformer-swin"), _SHRINKING),
     "clap": f"audio whose width and resolution change between layers, and {_SHIFTED} (HTSAT)",
     "swin2sr": f"{_SHIFTED}, groups of layers with convolutions after them, and an enlarged image as the output",
