@@ -132,17 +132,13 @@ def read_queries(
 
 
 def read_pages(arguments: GivenOptions, exported: Exported, tokenizer: TextTokenizer | None) -> RunInputs:
-    """The images to rank.  Raises :class:`specs.base.errors.UserError` for those that the model reads in tiles."""
+    """The images to rank, with the token ids that stand for each."""
     from exporters.preprocessing.images import image_files
-    from specs.base.errors import UserError
 
     images, count, ids = _images_among_tokens(arguments, exported, tokenizer)
-    if ids is not None and not exported.spec.packs_images:
-        raise UserError(
-            f"{exported.spec.name} reads images in tiles, which --query does not rank\n  Run its graphs with onnxruntime."
-        )
     names = [path.name for file in arguments.images for path in image_files(file)]
-    return RunInputs([[]] * count, "image", names, images)
+    usual = [cast("Any", exported.spec.connector).token] * (0 if ids else exported.spec.vectors_per_image)
+    return RunInputs(ids or [usual] * count, "image", names, images)
 
 
 def _texts_with_images(

@@ -148,10 +148,11 @@ class VisionLanguage(Decoder):
         the embedding is of these vectors too.
         """
         if image_grid_thw is None:
-            return self.embedding.norm(wide(self.connector(self.image_output(pixel_values), self.side)))
+            x = self.connector(self.image_output(pixel_values), self.side)  # M V D
+            return wide(self.embedding.norm(wide(x)))
         deep: dict[int, Tensor] = {}
         x = self.connector(self.image_output(pixel_values, image_grid_thw, deep), None)  # 1 V D
-        x = self.embedding.norm(x)
+        x = self.embedding.norm(wide(x))
         added = (
             connector(deep[layer], None)
             for layer, connector in zip(self.deep_layers, self.deep_connectors, strict=True)
@@ -194,7 +195,7 @@ class VisionLanguage(Decoder):
         """input_ids and token_type_ids: B T, image_features: from ``see`` -> B T D, or B T (1 + deep) D, of tokens with zeros to
         add."""
         anywhere = functional.positions_from(0, input_ids.shape[1], input_ids)[None]  # read by no token
-        x = self.embedding(input_ids, anywhere, token_type_ids)  # B T D
+        x = wide(self.embedding(input_ids, anywhere, token_type_ids))  # B T D
         if self.deep_layers:
             x = torch.cat((x, *(x * 0.0 for _ in self.deep_layers)), -1)
         if image_features is None:

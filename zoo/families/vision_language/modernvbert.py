@@ -6,7 +6,6 @@ All tokens see each other, within windows on both sides in most layers: a window
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from specs.kinds.connector import LinearConnector
@@ -52,7 +51,7 @@ _OF_OTHER_CLASSES = (
 class _ModernVBert(Family):
     """A SigLIP and a ModernBERT."""
 
-    def spec(self, config: Config, class_name: str) -> Data:
+    def body_spec(self, config: Config, class_name: str) -> Data:
         seen = config.model(VISION_CONFIG, (SIGLIP.model_type,), (_USE_HEAD,))
         images = SIGLIP.body_spec(seen, _IMAGE_CLASS)
         text = config.model(TEXT_CONFIG, (_TEXT.model_type,), (TIED,))
@@ -61,9 +60,10 @@ class _ModernVBert(Family):
         config.ignore(*_OF_OTHER_CLASSES)
         connector = {"kind": "linear", "bias": False, **read(_CONNECTOR, config)}
         data = joined({**words, "decoder": stack, "head": {}}, images, connector, tied=False)
-        return {**data, "head": {"kind": "none"}}
+        del data["head"]
+        return data
 
-    def config(self, model: Model, class_name: str) -> Data:
+    def body_config(self, model: Model, class_name: str) -> Data:
         seen = images_of(model)
         connector = connector_of(model, LinearConnector)
         patches_of(seen)
@@ -83,7 +83,9 @@ def _one_sided(data: Any) -> Any:
     """The spec of an encoder with windows that count the token and one side."""
     if not isinstance(data, dict):
         return data
-    return {key: value // 2 + 1 if key == "window" and value else _one_sided(value) for key, value in data.items()}
+    return {
+        key: value // 2 + 1 if key == "window" and value else _one_sided(value) for key, value in data.items()
+    }
 
 
 def _both_sided(stack: Stack) -> Stack:
