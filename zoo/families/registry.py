@@ -242,6 +242,8 @@ MODULES = {
     "qwen3_vl_moe_text": "vision_language.text_alone",
     "paddleocr_vl_text": "vision_language.text_alone",
     "glm4v_text": "vision_language.text_alone",
+    "glm4v_moe_text": "vision_language.text_alone",
+    "qwen3_omni_moe_text": "vision_language.text_alone",
     "glm_ocr_text": "vision_language.text_alone",
     "torch": "seq2seq.torch_nn",
 }
