@@ -41,6 +41,7 @@ MODULES = {
     "gpt2": "decoders.gpt2",
     "gpt_neo": "decoders.gpt_neo",
     "gpt_neox": "decoders.gpt_neox",
+    "gpt_neox_japanese": "decoders.gpt_neox_japanese",
     "gptj": "decoders.gptj",
     "llama": "decoders.llama",
     "llama4_text": "decoders.llama4",
