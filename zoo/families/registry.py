@@ -233,6 +233,7 @@ MODULES = {
     "blenderbot": "seq2seq.bart",
     "marian": "seq2seq.marian",
     "m2m_100": "seq2seq.m2m_100",
+    "mvp": "seq2seq.bart",
     "nllb-moe": "seq2seq.nllb_moe",
     "mbart": "seq2seq.bart",
     "gemma4_unified_text": "decoders.gemma4_unified",
