@@ -137,8 +137,9 @@ def read_pages(arguments: GivenOptions, exported: Exported, tokenizer: TextToken
 
     images, count, ids = _images_among_tokens(arguments, exported, tokenizer)
     names = [path.name for file in arguments.images for path in image_files(file)]
-    usual = [cast("Any", exported.spec.connector).token] * (0 if ids else exported.spec.vectors_per_image)
-    return RunInputs(ids or [usual] * count, "image", names, images)
+    if ids is None:
+        ids = [[cast("Any", exported.spec.connector).token] * exported.spec.vectors_per_image] * count
+    return RunInputs(ids, "image", names, images)
 
 
 def _texts_with_images(

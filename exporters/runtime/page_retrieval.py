@@ -70,7 +70,7 @@ class PagePrompts:
         return prompts
 
     def page_ids(self, image: Sequence[int]) -> list[int]:
-        """The token ids of a page, with those of its image in the place of one placeholder."""
+        """The token ids of a page, in which the ids of its image replace the placeholder."""
         assert self.spec.connector is not None
         token = self.spec.connector.token
         ids = self._ids(self.page)
@@ -103,7 +103,7 @@ class PageRunner:
 
 
 def images_apart(images: Images, counts: Sequence[int]) -> list[Images]:
-    """Return the images of each page, which has so many in tiles, or one."""
+    """Split images by page; ``counts`` are the tiles of each page, of images of one size."""
     if not isinstance(images, PackedImages):
         ends = [0, *accumulate(counts)]
         return [images[start:end] for start, end in pairwise(ends)]

@@ -120,7 +120,7 @@ class VisionLanguage(Decoder):
         return self.in_prompt(tokens, tokens.first_call(self.decoder.past_length(past_key_values)))
 
     def in_prompt(self, tokens: ImagePositions, length: Tensor) -> ImagePositions:
-        """The positions of tokens where those of a prompt see each other.  length: the number of its tokens, (B or 1) 1."""
+        """The positions of tokens in a prompt, which see each other.  length: the number of tokens of the prompt, (B or 1) 1."""
         return tokens.with_prompt(length, both_sides=self.bidirectional == "windows")
 
     def decode(

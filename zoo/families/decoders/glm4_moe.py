@@ -38,7 +38,7 @@ def glm4_moe_body(
     fields: LlamaFields, position: RopeField, *, bias: bool, **more: Template
 ) -> dict[str, Template]:
     """The template of a decoder; ``bias`` is the default of its attention, and ``more`` are further keys of it."""
-    stated = f.Bool("attention_bias", default=bias)
+    biases = f.Bool("attention_bias", default=bias)
     mixture = sigmoid_mixture(
         fields,
         sigmoid_router(ExpertGroups(1, 1, 2), normalize=True, scale=1.0),
@@ -48,7 +48,7 @@ def glm4_moe_body(
         shared=1,
     )
     return fields.body(
-        attention={"bias": {"query": stated, "key": stated, "value": stated, "output": False}, **more},
+        attention={"bias": {"query": biases, "key": biases, "value": biases, "output": False}, **more},
         position=position,
         feed_forward=mixture,
         varies=(FirstLayers(fields.feed_forward(), 1),),

@@ -6,7 +6,6 @@ GPT-NeoX without biases, but for one after the attention of the last layer.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from specs.kinds.block import BlockParts
 from zoo.families.common import fields as f
@@ -50,8 +49,7 @@ class _Last(LayerVariation):
         return [layer == depth - 1 for layer in range(depth)]
 
     def holds(self, block: BlockParts, index: int) -> bool:
-        attention: Any = block.attention
-        return bool(attention is not None and attention.bias.output)
+        return bool(getattr(getattr(block.attention, "bias", None), "output", False))
 
     def write(self, where: Sequence[bool], context: FieldContext) -> Data:
         if any(where[:-1]) or not where[-1]:

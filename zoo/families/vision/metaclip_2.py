@@ -12,7 +12,7 @@ from zoo.families.vision.clip import CLIP, TEXT, VISION, End
 
 
 class _End(End):
-    """The token at which a text is pooled; 2, that of the released models, is a token like others."""
+    """The token at which a text is pooled, by its id: the released models have token 2."""
 
     old = None
 
