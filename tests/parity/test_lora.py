@@ -46,8 +46,13 @@ BASES: dict[str, tuple[Any, Any, Any]] = {
     "llama": (transformers.LlamaForCausalLM, transformers.LlamaConfig, LLAMA),
     "gpt2": (transformers.GPT2LMHeadModel, transformers.GPT2Config, GPT2),
     "bert": (transformers.BertForSequenceClassification, transformers.BertConfig, BERT),
+    "qwen3_moe": (transformers.Qwen3MoeForCausalLM, transformers.Qwen3MoeConfig, {
+        **LLAMA, "num_key_value_heads": 4, "moe_intermediate_size": 20, "num_experts": 3, "num_experts_per_tok": 2}),
+    "gpt_oss": (transformers.GptOssForCausalLM, transformers.GptOssConfig, {
+        **LLAMA, "intermediate_size": 24, "num_key_value_heads": 2, "head_dim": 8, "num_local_experts": 3, "num_experts_per_tok": 2,
+        "rope_parameters": {"rope_type": "default", "rope_theta": 500.0}}),
     "phi3": (transformers.Phi3ForCausalLM, transformers.Phi3Config, {**LLAMA, "pad_token_id": 0}),
-}
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -80,6 +85,7 @@ def logits(directory: Path) -> Tensor:
         return load(import_spec(directory), directory)(IDS).logits
 
 
+EXPERTS = ["experts.gate_up_proj", "experts.down_proj"]
 SETTINGS: list[tuple[str, dict[str, Any]]] = [
     ("llama", {"r": 2, "target_modules": ["q_proj", "v_proj"]}),
     ("llama", {"r": 3, "lora_alpha": 16, "use_rslora": True, "target_modules": "all-linear"}),
@@ -93,6 +99,10 @@ SETTINGS: list[tuple[str, dict[str, Any]]] = [
     ("bert", {"r": 2, "task_type": "SEQ_CLS", "target_modules": ["query", "dense"]}),
     ("bert", {"r": 2, "bias": "all", "target_modules": ["query"]}),
     ("phi3", {"r": 2, "target_modules": ["qkv_proj", "gate_up_proj"]}),
+    ("qwen3_moe", {"r": 2, "target_modules": ["q_proj"], "target_parameters": EXPERTS, "use_rslora": True,
+                   "alpha_pattern": {"experts.down_proj": 5}}),
+    ("qwen3_moe", {"r": 3, "target_modules": [], "target_parameters": ["1.mlp.experts.down_proj", "0.mlp.experts.down_proj"]}),
+    ("gpt_oss", {"r": 2, "target_modules": [], "target_parameters": EXPERTS}),
 ]  # fmt: skip
 
 
@@ -329,12 +339,42 @@ def test_an_adapter_for_another_base_is_refused(base: Callable[[str], Path], tmp
         )
 
 
+def test_an_adapter_of_other_experts_is_refused(base: Callable[[str], Path], tmp_path: Path) -> None:
+    tuned(
+        base("qwen3_moe"),
+        tmp_path / "adapter",
+        "qwen3_moe",
+        r=2,
+        target_modules=[],
+        target_parameters=EXPERTS,
+    )
+    config = transformers.Qwen3MoeConfig(**{**BASES["qwen3_moe"][2], "moe_intermediate_size": 16})
+    build(transformers.Qwen3MoeForCausalLM, config, 3).save_pretrained(tmp_path / "narrow")
+    words = r"mlp.experts: a change for stacked matrices of 40 x 24, and the base has \w+ 3 x (24 x 16|32 x 24), \w+ 3 x "
+    with pytest.raises(UserError, match=words):
+        adapt(
+            import_spec(tmp_path / "narrow"),
+            str(tmp_path / "narrow"),
+            tmp_path / "x",
+            merge=str(tmp_path / "adapter"),
+        )
+
+
+def test_square_experts_need_their_other_parameter(base: Callable[[str], Path], tmp_path: Path) -> None:
+    directory = base("gpt_oss")
+    tuned(directory, tmp_path / "adapter", "gpt_oss", r=2, target_modules=[], target_parameters=EXPERTS[1:])
+    with pytest.raises(
+        UserError, match="24 x 24, which may be of several parameters, or of either order of their axes"
+    ):
+        adapt(import_spec(directory), str(directory), tmp_path / "x", merge=str(tmp_path / "adapter"))
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
         ({"peft_type": "IA3"}, "peft_type must be LORA to be merged"),
         ({"lora_bias": True}, "lora_bias is not supported, as it adds to biases"),
-        ({"target_parameters": ["experts"]}, "target_parameters is not supported, as it changes parameters outside linear layers, such as stacked experts"),
+        ({"target_parameters": "experts.down_proj"}, "target_parameters must be a list of names\n  value: 'experts.down_proj'"),
         ({"init_lora_weights": "pissa"}, "as it changes the base model's weights"),
         ({"r": "two"}, "r must be a number above 0"),
         ({"lora_alpha": 0}, "lora_alpha must be a number above 0"),

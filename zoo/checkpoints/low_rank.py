@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from specs.model.model import Model
 from zoo.checkpoints.matching import TensorLocation, match
 from zoo.core.tensors import weight_tensors
+from zoo.families.common.held import stacked_experts
 from zoo.families.common.tensors import Tensors
 from zoo.families.common.transforms import Transposed
 from zoo.weights.files import TensorFiles
@@ -49,8 +50,15 @@ def _layout(files: TensorFiles, names: Tensors, model: nn.Module, spec: Model) -
         if isinstance(location.slot.transform, Transposed)
         for stored in location.stored
     }
-    transposed = (name for name, stored in files.tensors.items() if id(stored) in stored_in_columns)
-    return BaseLayout(frozenset(transposed), _shared(names, model, spec))
+    named = {id(stored): name for name, stored in files.tensors.items()}
+    transposed = (name for stored, name in named.items() if stored in stored_in_columns)
+    experts: dict[str, dict[int, tuple[str, ...]]] = {}
+    for location in locations.values():
+        if stacked := stacked_experts(location.slot, locations):
+            for name in stacked.stored:
+                experts.setdefault(name, {})[stacked.index] = tuple(named[id(own)] for own in location.stored)
+    by_part = {name: tuple(parts[part] for part in sorted(parts)) for name, parts in experts.items()}
+    return BaseLayout(frozenset(transposed), _shared(names, model, spec), by_part)
 
 
 def _shared(names: Tensors, model: nn.Module, spec: Model) -> dict[str, tuple[str, ...]]:

@@ -1,0 +1,119 @@
+"""LoRA of parameters with three axes, such as stacked experts (``target_parameters`` of PEFT): a low-rank product per expert.
+
+Shapes: experts E, rank of each R.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from zoo.weights.stored import ComputedTensor, StoredTensor
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Part(ComputedTensor):
+    """The rows and columns of a stored matrix that belong to one expert, or to a part of it."""
+
+    rows: slice
+    columns: slice
+
+    @property
+    def shape(self) -> Shape:
+        """The shape of the part."""
+        sides = zip((self.rows, self.columns), self.matrix.shape, strict=True)
+        return tuple(len(range(*part.indices(side))) for part, side in sides)
+
+    def read(self) -> Tensor:
+        """The values of the part."""
+        return self.matrix.read()[self.rows, self.columns]
+
+
+@dataclass(frozen=True)
+class StackedLowRank:
+    """The change of a stacked parameter: ``scale`` x up x down per expert; ``down``: (E R) x in, ``up``: out x (R E).
+
+    ``turned``: whether the base stores it as E x in x out, not E x out x in.
+    """
+
+    down: StoredTensor
+    up: StoredTensor
+    scale: float
+    experts: int
+    turned: bool
+
+    def factors(self) -> tuple[Tensor, Tensor]:
+        """down, E R in, and up with the scale, E out R, in float32."""
+        down, up = self.down.read().float(), self.up.read().float()
+        return down.unflatten(0, (self.experts, -1)), self.scale * up.unflatten(
+            1, (-1, self.experts)
+        ).permute(2, 0, 1)
+
+    def applied(self, matrices: Tensor) -> Tensor:
+        """The changed parameter, in float32, as the base stores it."""
+        down, up = self.factors()
+        change = up @ down
+        return matrices.float() + (change.mT if self.turned else change)
+
+    def of_expert(self, expert: int, rows: slice) -> tuple[Part, Part]:
+        """The matrices down and up of some rows of one expert."""
+        rank = self.down.shape[0] // self.experts
+        own = slice(expert * rank, (expert + 1) * rank)
+        return Part(self.down, own, slice(None)), Part(self.up, rows, slice(expert, None, self.experts))
+
+
+@dataclass(frozen=True)
+class StackedChange:
+    """The matrices of one change of a module with stacked experts, whose parameter their shapes tell.
+
+    ``alphas``: the factor of each parameter that it may be, by name. ``by_root``: whether the factor is divided by the root of the rank.
+    """
+
+    down: StoredTensor
+    up: StoredTensor
+    alphas: Mapping[str, float]
+    by_root: bool
+
+    def fits(self, shape: Shape) -> bool:
+        """Whether it can change a parameter of a shape."""
+        sides = self.up.shape[0], self.down.shape[1]
+        return len(shape) == 3 and self.down.shape[0] % shape[0] == 0 and shape[1:] in (sides, sides[::-1])
+
+    def turned(self, shape: Shape) -> bool | None:
+        """Whether a parameter of a shape that it fits is E x in x out; None where both sides are equal."""
+        return None if shape[1] == shape[2] else shape[1] == self.down.shape[1]
+
+
+def placed(
+    module: str, changes: Sequence[StackedChange], shape_of: Callable[[str], Shape | None]
+) -> Iterator[tuple[str, StackedLowRank | str]]:
+    """Yield each parameter of a module that an adapter changes, with its change, or with the reason why it has none."""
+    names = {leaf: f"{module}.{leaf}" for change in changes for leaf in change.alphas}
+    shapes = {leaf: shape for leaf, name in names.items() if (shape := shape_of(name)) is not None}
+    fitting = [[leaf for leaf, shape in shapes.items() if change.fits(shape)] for change in changes]
+    stated = [
+        change.turned(shapes[leaf])
+        for change, (leaf, *_) in zip(changes, filter(None, fitting), strict=False)
+    ]
+    turned = next((way for way in stated if way is not None), None)
+    for change, leaves in zip(changes, fitting, strict=True):
+        if len(leaves) != 1 or sum(leaves == other for other in fitting) > 1 or turned is None:
+            yield module, _why_not(change, shapes, leaves)
+            continue
+        shape = shapes[leaves[0]]
+        rank = change.down.shape[0] // shape[0]
+        scale = change.alphas[leaves[0]] / (math.sqrt(rank) if change.by_root else rank)
+        yield names[leaves[0]], StackedLowRank(change.down, change.up, scale, shape[0], turned)
+
+
+def _why_not(change: StackedChange, shapes: Mapping[str, Shape], leaves: Sequence[str]) -> str:
+    sizes = f"a change for stacked matrices of {change.up.shape[0]} x {change.down.shape[1]}"
+    if leaves:
+        return f"{sizes}, which may be of several parameters, or of either order of their axes"
+    held = ", ".join(f"{leaf} {' x '.join(map(str, shape))}" for leaf, shape in shapes.items())
+    return f"{sizes}, and the base has {held or 'no such parameter: ' + ', '.join(change.alphas)}"
