@@ -127,6 +127,9 @@ SWITCHED: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("gpt2", {"r": 2, "target_modules": ["c_attn", "c_fc"], "fan_in_fan_out": True}, {"target": "cpu"}),
     ("phi3", {"r": 2, "target_modules": ["qkv_proj", "gate_up_proj"]}, {}),
     ("bert", {"r": 2, "target_modules": ["query", "value"]}, {"target": "cpu"}),
+    ("qwen3_moe", {"r": 2, "target_modules": ["q_proj"], "target_parameters": EXPERTS}, {"target": "cpu"}),
+    ("qwen3_moe", {"r": 2, "target_modules": [], "target_parameters": EXPERTS[1:]}, {}),
+    ("gpt_oss", {"r": 2, "target_modules": [], "target_parameters": EXPERTS}, {"target": "cpu"}),
 ]
 
 
@@ -163,6 +166,33 @@ def test_switched_adapters_compute_what_peft_computes(
         (scores,) = session.run(["logits"], taken, run)
         with torch.no_grad():
             assert_close(torch.from_numpy(scores), models[place](input_ids=IDS).logits)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("precision", "target"), [("int8", "cpu"), ("int4", "cpu"), ("fp16", "cuda"), ("int4", "webgpu")]
+)
+def test_adapters_of_experts_are_verified_in_every_precision(
+    tmp_path: Path, precision: str, target: str
+) -> None:
+    settings = {**BASES["qwen3_moe"][2], "hidden_size": 64, "moe_intermediate_size": 64}
+    directory, single = tmp_path / "base", tmp_path / "single"
+    build(transformers.Qwen3MoeForCausalLM, transformers.Qwen3MoeConfig(**settings), 3).save_pretrained(
+        directory
+    )
+    tuned(directory, tmp_path / "all", "qwen3_moe", r=2, target_modules=[], target_parameters=EXPERTS)
+    single.mkdir()  # as PEFT wrote it when experts were modules of their own: here one expert changes
+    module = "base_model.model.model.layers.0.mlp.experts.1.up_proj"
+    made = {f"{module}.lora_{part}.weight": 0.3 * torch.randn(3, 64) for part in "AB"}
+    made[f"{module}.lora_B.weight"] = made[f"{module}.lora_B.weight"].T.contiguous()
+    save_file(made, single / "adapter_model.safetensors")
+    (single / "adapter_config.json").write_text('{"peft_type": "LORA", "r": 3, "lora_alpha": 9}')
+    options = ExportOptions.of(
+        weights=str(directory), adapters=[f"all={tmp_path / 'all'}", f"single={single}"], precision=precision,
+        target=target, max_kl=9.0,
+    )  # fmt: skip
+    written = export(import_spec(directory), tmp_path / "x", options)
+    assert written.manifest.adapters == ("all", "single")
 
 
 @pytest.mark.slow

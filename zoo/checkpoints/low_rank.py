@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from specs.model.model import Model
@@ -18,20 +19,24 @@ from zoo.families.common.transforms import Transposed
 from zoo.weights.files import TensorFiles
 from zoo.weights.lora import BaseLayout, LoraAdapter, LowRank
 from zoo.weights.source import WeightError
+from zoo.weights.stacked_lora import StackedLowRank
 
 _NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
 
 
 @dataclass(frozen=True)
 class LowRankPair:
-    """The change of a weight W, out x in: (down up)^T; ``down``: in x rank, ``up``: rank x out, with the adapter's factor."""
+    """The change of a weight W, out x in: (down up)^T; ``down``: in x rank, ``up``: rank x out, with the adapter's factor.
+
+    Of stacked experts, all have an axis of experts first.
+    """
 
     down: Tensor
     up: Tensor
 
     def change(self) -> Tensor:
         """The change of the weight, out x in."""
-        return (self.down @ self.up).T
+        return (self.down @ self.up).mT
 
 
 def merged_files(
@@ -98,29 +103,47 @@ def low_rank_pairs(
     pairs = {}
     matched = match(merged, names, model, spec)
     for name, location in matched.locations.items():
-        changed = [changes[id(stored)] for stored in location.stored if id(stored) in changes]
-        if changed:
-            pairs[name] = _pair(adapter, name, location, changed[0].change)  # type: ignore[attr-defined]
+        changed = [getattr(changes.get(id(stored)), "change", None) for stored in location.stored]
+        if any(changed):
+            made = [None if one is None else _pair(adapter, name, location, one) for one in changed]
+            pairs[name] = made[0] if len(made) == 1 and made[0] else _of_experts(made)
     return pairs
 
 
-def _pair(adapter: LoraAdapter, name: str, location: TensorLocation, change: LowRank) -> LowRankPair:
-    if change.magnitude is not None:
-        raise _whole(adapter, f"scales the rows of {name} (DoRA)")
-    if len(location.stored) > 1 or any(len(shape) != 2 for shape in location.shapes):
+def _of_experts(pairs: Sequence[LowRankPair | None]) -> LowRankPair:
+    """The pairs of the matrices of experts as one, of their largest rank, with zeros for experts that do not change."""
+    rank = max(pair.up.shape[0] for pair in pairs if pair)
+    like = next(pair for pair in pairs if pair)
+    zeros = LowRankPair(like.down[:, :0], like.up[:0])
+    held = [pair or zeros for pair in pairs]
+    return LowRankPair(
+        torch.stack([F.pad(pair.down, (0, rank - pair.down.shape[1])) for pair in held]),
+        torch.stack([F.pad(pair.up, (0, 0, 0, rank - pair.up.shape[0])) for pair in held]),
+    )
+
+
+def _pair(
+    adapter: LoraAdapter, name: str, location: TensorLocation, change: LowRank | StackedLowRank
+) -> LowRankPair:
+    slot = location.slot
+    turned = isinstance(slot.transform, Transposed)
+    left, right = change.factors()
+    if isinstance(change, LowRank):
+        if change.magnitude is not None:
+            raise _whole(adapter, f"scales the rows of {name} (DoRA)")
+        if change.transposed and not turned:
+            raise _whole(adapter, f"changes {name}, which is a table of embeddings")
+    if slot.sections or any(len(shape) != left.dim() for shape in location.shapes):
         raise _whole(adapter, f"changes {name}, which is no matrix of its own")
-    if change.transposed and not isinstance(location.slot.transform, Transposed):
-        raise _whole(adapter, f"changes {name}, which is a table of embeddings")
-    down, up = change.down.read().float(), change.scale * change.up.read().float()  # rank x in, out x rank
-    slot, index = location.slot, location.slot.index
-    narrow = [(rows, down.shape[0]) for rows, _ in location.shapes]
-    stored = up.T if change.transposed else up
-    rows = slot.transform.split(stored, narrow)[index]  # rows of this parameter x rank
-    whole = up @ down
-    exact = slot.transform.split(whole.T if change.transposed else whole, location.shapes)[index]
-    if not torch.allclose(rows @ down, exact, atol=1e-6 * float(exact.abs().max() or 1)):
+    rows, columns = (right.mT, left.mT) if turned else (left, right)
+    narrow = [(*shape[:-1], rows.shape[-1]) for shape in location.shapes]
+    own = slot.transform.split(rows.mT if turned else rows, narrow)[
+        slot.index
+    ]  # rows of this parameter x rank
+    exact = slot.transform.split(left @ right, location.shapes)[slot.index]
+    if not torch.allclose(own @ columns, exact, atol=1e-6 * float(exact.abs().max() or 1)):
         raise _whole(adapter, f"changes {name}, whose columns are stored in another order")
-    return LowRankPair(down.T.contiguous(), rows.T.contiguous())
+    return LowRankPair(columns.mT.contiguous(), own.mT.contiguous())
 
 
 def _whole(adapter: LoraAdapter, why: str) -> WeightError:

@@ -66,7 +66,7 @@ def read_modelopt(
     for name, stored in tensors.items():
         if len(stored.shape) == 3 and f"{name}_weight_scale" in tensors:
             parts = {leaf: tensors[f"{name}_{leaf}"] for leaf in LEAVES if f"{name}_{leaf}" in tensors}
-            yield from ((found.name, None) for found in parts.values())
+            yield from ((member.name, None) for member in parts.values())
             yield name, _in_blocks(stored, parts) or _stacked_float8(stored, parts["weight_scale"])
     yield from ((name, None) for name in tensors if _RUNTIME.search(name))
 

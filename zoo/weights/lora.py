@@ -47,6 +47,11 @@ class LowRank:
         sizes = (self.up.shape[0], self.down.shape[1])
         return sizes[::-1] if self.transposed else sizes
 
+    def factors(self) -> tuple[Tensor, Tensor]:
+        """The two factors of the change, with the scale, in float32: rows x rank and rank x columns, as the base stores it."""
+        down, up = self.down.read().float(), self.scale * self.up.read().float()
+        return (down.T, up.T) if self.transposed else (up, down)
+
     def applied(self, matrix: Tensor) -> Tensor:
         """The changed matrix, in float32, as the base stores it."""
         matrix = matrix.float().T if self.transposed else matrix.float()
@@ -110,6 +115,10 @@ class LoraAdapter:
         replaced = {}
         for name, tensor in read_tensors(file, directory).items():
             plain = name.removeprefix(PREFIX)
+            if tensor.dtype is not None and not tensor.read().isfinite().all():
+                raise WeightError(
+                    f"{file}: {name} has values that are NaN or infinite\n  Train the adapter again."
+                )
             if part := _PART.fullmatch(plain):
                 parts.setdefault(part["module"], {})[part["part"]] = tensor
             else:

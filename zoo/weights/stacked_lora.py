@@ -48,17 +48,15 @@ class StackedLowRank:
     turned: bool
 
     def factors(self) -> tuple[Tensor, Tensor]:
-        """down, E R in, and up with the scale, E out R, in float32."""
-        down, up = self.down.read().float(), self.up.read().float()
-        return down.unflatten(0, (self.experts, -1)), self.scale * up.unflatten(
-            1, (-1, self.experts)
-        ).permute(2, 0, 1)
+        """The two factors of the change of each expert, with the scale, in float32: E rows R and E R columns, as the base stores it."""
+        down = self.down.read().float().unflatten(0, (self.experts, -1))  # E R in
+        up = self.scale * self.up.read().float().unflatten(1, (-1, self.experts)).permute(2, 0, 1)  # E out R
+        return (down.mT, up.mT) if self.turned else (up, down)
 
     def applied(self, matrices: Tensor) -> Tensor:
         """The changed parameter, in float32, as the base stores it."""
-        down, up = self.factors()
-        change = up @ down
-        return matrices.float() + (change.mT if self.turned else change)
+        left, right = self.factors()
+        return matrices.float() + left @ right
 
     def of_expert(self, expert: int, rows: slice) -> tuple[Part, Part]:
         """The matrices down and up of some rows of one expert."""
@@ -96,11 +94,11 @@ def placed(
     names = {leaf: f"{module}.{leaf}" for change in changes for leaf in change.alphas}
     shapes = {leaf: shape for leaf, name in names.items() if (shape := shape_of(name)) is not None}
     fitting = [[leaf for leaf, shape in shapes.items() if change.fits(shape)] for change in changes]
-    stated = [
+    orders = [
         change.turned(shapes[leaf])
         for change, (leaf, *_) in zip(changes, filter(None, fitting), strict=False)
     ]
-    turned = next((way for way in stated if way is not None), None)
+    turned = next((way for way in orders if way is not None), None)
     for change, leaves in zip(changes, fitting, strict=True):
         if len(leaves) != 1 or sum(leaves == other for other in fitting) > 1 or turned is None:
             yield module, _why_not(change, shapes, leaves)
