@@ -37,8 +37,7 @@ def block_floats(
     finished: Callable[[Tensor], Tensor] = lambda values: values,
     rank: int = 2,
 ) -> PackedMatrix:
-    """A matrix of floats in blocks, or with ``rank`` 3 those of stacked experts; ``finished`` multiplies the scales by another
-    factor."""
+    """A matrix of floats in blocks, or stacked experts where ``rank`` is 3; ``finished`` multiplies the scales by another factor."""
     check_rank(weight, rank)
     by_rows = rank == 3 and scale.shape[-1:] == weight.shape[-1:]  # scales of columns are fewer than columns
 

@@ -84,7 +84,7 @@ def alpha_of(name: str, settings: Mapping[str, Any]) -> float:
 
 
 def stacked_leaves(module: str, settings: Mapping[str, Any]) -> list[str]:
-    """The stacked parameters of a module that an adapter changes: those of other names than weight."""
+    """The parameters of a module that an adapter changes, without its weight."""
     targets = settings.get("target_parameters") or []
     leaves = dict.fromkeys(target.rpartition(".")[2] for target in targets)
     ends = tuple(f".{target}" for target in targets)
