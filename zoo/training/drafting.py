@@ -20,7 +20,7 @@ from zoo.weights.materialize import materialize
 from zoo.weights.random import RandomWeights
 
 DRAFT_WEIGHT = 0.3
-"""The factor of the module's loss: that of DeepSeek-V3 for its first 10 trillion tokens."""
+"""The factor of the module's loss in DeepSeek-V3's first 10 trillion tokens."""
 
 
 class Drafted(nn.Module):
@@ -34,8 +34,7 @@ class Drafted(nn.Module):
         self.main.head = self.draft.head
 
     def both(self, batch: Sample) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
-        """The scores and targets of the decoder, B T V and B T, and those of the module, of T - 1 tokens: its token beside the hidden
-        state before it predicts the token that follows."""
+        """The scores and targets of the decoder, B T V and B T, and of the module, for T - 1 tokens."""
         (ids,) = batch.inputs
         tokens = self.main.positions(ids, None, None, None)
         x = self.main.embedding(ids, tokens.positions, None)
