@@ -48,6 +48,10 @@ BASES: dict[str, tuple[Any, Any, Any]] = {
     "bert": (transformers.BertForSequenceClassification, transformers.BertConfig, BERT),
     "qwen3_moe": (transformers.Qwen3MoeForCausalLM, transformers.Qwen3MoeConfig, {
         **LLAMA, "num_key_value_heads": 4, "moe_intermediate_size": 20, "num_experts": 3, "num_experts_per_tok": 2}),
+    "mixtral": (transformers.MixtralForCausalLM, transformers.MixtralConfig, {
+        **LLAMA, "num_key_value_heads": 4, "num_local_experts": 3, "num_experts_per_tok": 2}),
+    "granitemoe": (transformers.GraniteMoeForCausalLM, transformers.GraniteMoeConfig, {
+        **LLAMA, "num_key_value_heads": 4, "num_local_experts": 3, "num_experts_per_tok": 2}),
     "gpt_oss": (transformers.GptOssForCausalLM, transformers.GptOssConfig, {
         **LLAMA, "intermediate_size": 24, "num_key_value_heads": 2, "head_dim": 8, "num_local_experts": 3, "num_experts_per_tok": 2,
         "rope_parameters": {"rope_type": "default", "rope_theta": 500.0}}),
@@ -103,6 +107,8 @@ SETTINGS: list[tuple[str, dict[str, Any]]] = [
                    "alpha_pattern": {"experts.down_proj": 5}}),
     ("qwen3_moe", {"r": 3, "target_modules": [], "target_parameters": ["1.mlp.experts.down_proj", "0.mlp.experts.down_proj"]}),
     ("gpt_oss", {"r": 2, "target_modules": [], "target_parameters": EXPERTS}),
+    ("mixtral", {"r": 2, "target_modules": [], "target_parameters": ["mlp.gate.weight", *EXPERTS]}),  # stored under other names
+    ("granitemoe", {"r": 2, "target_modules": [], "target_parameters": EXPERTS}),
 ]  # fmt: skip
 
 

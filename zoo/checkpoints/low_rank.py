@@ -58,12 +58,17 @@ def _layout(files: TensorFiles, names: Tensors, model: nn.Module, spec: Model) -
     named = {id(stored): name for name, stored in files.tensors.items()}
     transposed = (name for stored, name in named.items() if stored in stored_in_columns)
     experts: dict[str, dict[int, tuple[str, ...]]] = {}
+    aliases: dict[str, str] = {}
     for location in locations.values():
+        for name in location.slot.stored:
+            aliases |= zip(
+                location.slot.names(name), (named[id(own)] for own in location.stored), strict=False
+            )
         if stacked := stacked_experts(location.slot, locations):
             for name in stacked.stored:
                 experts.setdefault(name, {})[stacked.index] = tuple(named[id(own)] for own in location.stored)
     by_part = {name: tuple(parts[part] for part in sorted(parts)) for name, parts in experts.items()}
-    return BaseLayout(frozenset(transposed), _shared(names, model, spec), by_part)
+    return BaseLayout(frozenset(transposed), _shared(names, model, spec), by_part, aliases)
 
 
 def _shared(names: Tensors, model: nn.Module, spec: Model) -> dict[str, tuple[str, ...]]:
@@ -91,7 +96,9 @@ def low_rank_pairs(
     product and a low-rank product.
     """
     merged_files(adapter, files, names, model, spec)  # with all faults
-    base = {names.plain(name): stored for name, stored in files.tensors.items()}
+    aliases = _layout(files, names, model, spec).aliases
+    base = {alias: files.tensors[name] for alias, name in aliases.items()}
+    base |= {names.plain(name): stored for name, stored in files.tensors.items()}
     for name, stored in adapter.replaced.items():
         # PEFT stores embeddings beside their change, whether they changed or not
         if not torch.equal(stored.read().float(), base[names.plain(name)].read().float()):

@@ -78,12 +78,14 @@ class BaseLayout:
 
     ``transposed``: the names of those that are in x out (GPT-2). ``shared``: the parameters of each that the model reads in several
     places, such as tied embeddings, by its plain name. ``experts``: the names of the matrices, expert by expert, that a stacked
-    parameter of transformers consists of, such as gates and ups, by its plain name.
+    parameter of transformers consists of, such as gates and ups, by its plain name. ``aliases``: the names of those that other
+    releases of transformers name otherwise, by their other plain names.
     """
 
     transposed: frozenset[str] = frozenset()
     shared: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     experts: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
+    aliases: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -144,7 +146,7 @@ class LoraAdapter:
         that the base ties.
         """
         merged, faults = dict(tensors), []
-        names = {plain(name): name for name in tensors}
+        names = {**layout.aliases, **{plain(name): name for name in tensors}}
         for name, tensor in self._new():
             if plain(name) in layout.shared:
                 raise _tied(self.directory, name, layout.shared[plain(name)])
