@@ -40,7 +40,7 @@ def attention(cache: int, dtype: int) -> bytes:
 @pytest.mark.parametrize("dtype", [FLOAT, FLOAT16])
 def test_only_cuda_takes_8_bit_floats_in_caches(dtype: int) -> None:
     onnxruntime.InferenceSession(attention(INT8, dtype), providers=["CPUExecutionProvider"])
-    with pytest.raises(Exception, match="NOT_IMPLEMENTED.*GroupQueryAttention"):
+    with pytest.raises(Exception, match=r"NOT_IMPLEMENTED.*GroupQueryAttention"):
         onnxruntime.InferenceSession(attention(FLOAT8, dtype), providers=["CPUExecutionProvider"])
     table, cache = table_of(CUDA), ["float8e4m3fn"] * 2
     assert table is not None
