@@ -106,6 +106,7 @@ SETTINGS: list[tuple[str, dict[str, Any]]] = [
     ("qwen3_moe", {"r": 2, "target_modules": ["q_proj"], "target_parameters": EXPERTS, "use_rslora": True,
                    "alpha_pattern": {"experts.down_proj": 5}}),
     ("qwen3_moe", {"r": 3, "target_modules": [], "target_parameters": ["1.mlp.experts.down_proj", "0.mlp.experts.down_proj"]}),
+    ("qwen3_moe", {"r": 2, "target_modules": ["q_proj"], "target_parameters": ["down_proj"], "rank_pattern": {"down_proj": 3}}),
     ("gpt_oss", {"r": 2, "target_modules": [], "target_parameters": EXPERTS}),
     ("mixtral", {"r": 2, "target_modules": [], "target_parameters": ["mlp.gate.weight", *EXPERTS]}),  # stored under other names
     ("granitemoe", {"r": 2, "target_modules": [], "target_parameters": EXPERTS}),
@@ -375,32 +376,31 @@ def test_an_adapter_for_another_base_is_refused(base: Callable[[str], Path], tmp
         )
 
 
-def test_an_adapter_of_other_experts_is_refused(base: Callable[[str], Path], tmp_path: Path) -> None:
-    tuned(
-        base("qwen3_moe"),
-        tmp_path / "adapter",
-        "qwen3_moe",
-        r=2,
-        target_modules=[],
-        target_parameters=EXPERTS,
-    )
-    config = transformers.Qwen3MoeConfig(**{**BASES["qwen3_moe"][2], "moe_intermediate_size": 16})
-    build(transformers.Qwen3MoeForCausalLM, config, 3).save_pretrained(tmp_path / "narrow")
-    words = r"mlp.experts: a change for stacked matrices of 40 x 24, and the base has \w+ 3 x (24 x 16|32 x 24), \w+ 3 x "
-    with pytest.raises(UserError, match=words):
-        adapt(
-            import_spec(tmp_path / "narrow"),
-            str(tmp_path / "narrow"),
-            tmp_path / "x",
-            merge=str(tmp_path / "adapter"),
-        )
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"moe_intermediate_size": 16}, r"\w+ 3 x (24 x 16|32 x 24), \w+ 3 x "),
+        ({"num_experts": 2}, r"\w+ 2 x (24 x 20|40 x 24), \w+ 2 x "),  # whose ranks would be 3
+    ],
+)
+def test_an_adapter_of_other_experts_is_refused(
+    base: Callable[[str], Path], tmp_path: Path, changes: dict[str, Any], words: str
+) -> None:
+    directory, other = base("qwen3_moe"), tmp_path / "other"
+    tuned(directory, tmp_path / "adapter", "qwen3_moe", r=2, target_modules=[], target_parameters=EXPERTS)
+    config = transformers.Qwen3MoeConfig(**{**BASES["qwen3_moe"][2], **changes})
+    build(transformers.Qwen3MoeForCausalLM, config, 3).save_pretrained(other)
+    what = "mlp.experts: a change of rank 2 for experts of 40 x 24, in 6 rows, and the base has "
+    with pytest.raises(UserError, match=what + words):
+        adapt(import_spec(other), str(other), tmp_path / "x", merge=str(tmp_path / "adapter"))
 
 
 def test_square_experts_need_their_other_parameter(base: Callable[[str], Path], tmp_path: Path) -> None:
     directory = base("gpt_oss")
     tuned(directory, tmp_path / "adapter", "gpt_oss", r=2, target_modules=[], target_parameters=EXPERTS[1:])
     with pytest.raises(
-        UserError, match="24 x 24, which may be of several parameters, or of either order of their axes"
+        UserError,
+        match="24 x 24, in 6 rows, which may be of several parameters, or of either order of their axes",
     ):
         adapt(import_spec(directory), str(directory), tmp_path / "x", merge=str(tmp_path / "adapter"))
 
@@ -412,6 +412,7 @@ def test_square_experts_need_their_other_parameter(base: Callable[[str], Path], 
         ({"lora_bias": True}, "lora_bias is not supported, as it adds to biases"),
         ({"target_parameters": "experts.down_proj"}, "target_parameters must be a list of names\n  value: 'experts.down_proj'"),
         ({"init_lora_weights": "pissa"}, "as it changes the base model's weights"),
+        ({"rank_pattern": {"q_proj": 0}}, "rank_pattern.q_proj must be a number above 0"),
         ({"r": "two"}, "r must be a number above 0"),
         ({"lora_alpha": 0}, "lora_alpha must be a number above 0"),
     ],

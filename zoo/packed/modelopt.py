@@ -45,6 +45,9 @@ ALGORITHMS = (
 
 LEAVES = ("weight_scale", "weight", "weight_scale_2", "pre_quant_scale")
 
+_SCALES = ("weight_scale", "weight_scale_2")
+"""The scales of stacked experts."""
+
 TILE = 128
 """The rows and columns of a tile of 8-bit floats."""
 
@@ -65,7 +68,7 @@ def read_modelopt(
         yield f"{module}.weight", _scaled_inputs(_matrix(module, parts), parts.get("pre_quant_scale"))
     for name, stored in tensors.items():
         if len(stored.shape) == 3 and f"{name}_weight_scale" in tensors:
-            parts = {leaf: tensors[f"{name}_{leaf}"] for leaf in LEAVES if f"{name}_{leaf}" in tensors}
+            parts = {leaf: tensors[f"{name}_{leaf}"] for leaf in _SCALES if f"{name}_{leaf}" in tensors}
             yield from ((member.name, None) for member in parts.values())
             yield name, _in_blocks(stored, parts) or _stacked_float8(stored, parts["weight_scale"])
     yield from ((name, None) for name in tensors if _RUNTIME.search(name))

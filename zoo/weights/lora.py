@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,7 @@ from torch import Tensor
 from zoo.files.json_values import read_object
 from zoo.weights.adapters import PREFIX, SETTINGS
 from zoo.weights.files import read_tensors
-from zoo.weights.lora_settings import alpha_of, check_settings, stacked_leaves
+from zoo.weights.lora_settings import check_settings, rank_of, scale_of, stacked_leaves
 from zoo.weights.source import WeightError
 from zoo.weights.stacked_lora import StackedChange, StackedLowRank, placed
 from zoo.weights.stored import ComputedTensor, StoredTensor, kind_fault
@@ -127,14 +127,13 @@ class LoraAdapter:
                 replaced[plain.replace(".base_layer.", ".")] = tensor
         changes, stacked = dict[str, LowRank](), dict[str, tuple[StackedChange, ...]]()
         for module, held in parts.items():
-            own = module.replace(".base_layer", "")  # of each parameter of a module but the last, once more
-            if leaves := stacked_leaves(own, settings):
-                alphas = {leaf: alpha_of(f"{own}.{leaf}", settings) for leaf in leaves}
-                matrices = _matrices(file, module, held)
-                change = StackedChange(*matrices, alphas, bool(settings.get("use_rslora")))
-                stacked[own] = (*stacked.get(own, ()), change)
-            else:
-                changes[module] = _change(file, module, held, settings)
+            own = _own(module)
+            changes[module] = change = _change(file, module, held, settings)
+            ranks = {leaf: rank_of(f"{own}.{leaf}", settings) for leaf in stacked_leaves(own, settings)}
+            if ranks:
+                scales = {leaf: scale_of(f"{own}.{leaf}", rank, settings) for leaf, rank in ranks.items()}
+                parameter = StackedChange(change.down, change.up, ranks, scales)
+                stacked[own] = (*stacked.get(own, ()), parameter)
         return cls(directory, changes, stacked, replaced)
 
     def merged(
@@ -147,7 +146,13 @@ class LoraAdapter:
         """
         merged, faults = dict(tensors), []
         names = {**layout.aliases, **{plain(name): name for name in tensors}}
-        for name, tensor in self._new():
+        shape_of = partial(_stacked_shape, tensors, names, plain, layout)
+        stacked_modules = {
+            module: changes
+            for module, changes in self.stacked.items()
+            if any(shape_of(f"{module}.{leaf}") for change in changes for leaf in change.ranks)
+        }
+        for name, tensor in self._new(stacked_modules):
             if plain(name) in layout.shared:
                 raise _tied(self.directory, name, layout.shared[plain(name)])
             stored = names.get(plain(name))
@@ -163,10 +168,8 @@ class LoraAdapter:
                 )
                 continue
             merged[stored] = MergedTensor(merged[stored], tensor) if isinstance(tensor, LowRank) else tensor
-        for module, changes in self.stacked.items():
-            for name, stacked in placed(
-                module, changes, partial(_stacked_shape, tensors, names, plain, layout)
-            ):
+        for module, changes in stacked_modules.items():
+            for name, stacked in placed(module, changes, shape_of):
                 if isinstance(stacked, str):
                     faults.append(f"{name}: {stacked}")
                 elif stored := names.get(plain(name)):
@@ -181,11 +184,19 @@ class LoraAdapter:
             )
         return merged
 
-    def _new(self) -> Iterator[tuple[str, LowRank | StoredTensor]]:
-        """The tensors that replace others, then the changes: PEFT also stores embeddings that it changes."""
+    def _new(self, stacked: Container[str]) -> Iterator[tuple[str, LowRank | StoredTensor]]:
+        """The tensors that replace others, then the changes of modules that are not ``stacked``: PEFT also stores embeddings that it
+        changes."""
         yield from self.replaced.items()
         for module, change in self.changes.items():
-            yield f"{module}.weight", change
+            own = _own(module)
+            if own not in stacked:
+                yield f"{own}.weight", change
+
+
+def _own(module: str) -> str:
+    """The name of a module in the base: PEFT wraps it once for each of its parameters."""
+    return module.replace(".base_layer", "")
 
 
 def _stacked_shape(
@@ -250,8 +261,7 @@ def _change(
     file: Path, module: str, held: Mapping[str, StoredTensor], settings: Mapping[str, Any]
 ) -> LowRank:
     down, up = _matrices(file, module, held)
-    alpha, rank = alpha_of(module, settings), down.shape[0]
-    scale = alpha / (math.sqrt(rank) if settings.get("use_rslora") else rank)
+    scale = scale_of(module, down.shape[0], settings)
     magnitude = held.get("magnitude_vector")
     if magnitude is not None and math.prod(magnitude.shape) != up.shape[0]:
         raise WeightError(

@@ -48,24 +48,28 @@ def check_settings(path: Path, settings: Mapping[str, Any]) -> None:
         )
     for name in ("r", "lora_alpha"):
         _check_number(path, name, settings.get(name, 8))
-    alphas = settings.get("alpha_pattern") or {}
-    if not isinstance(alphas, dict):
-        raise WeightError(
-            f"{path}: alpha_pattern must be an object\n  value: {shorten(alphas)}\n  Correct the field."
-        )
-    for pattern, value in alphas.items():
-        try:
-            re.compile(pattern)
-        except re.error as error:
-            raise WeightError(
-                f"{path}: alpha_pattern must have regular expressions: {error}\n  value: {shorten(pattern)}\n  Correct the field."
-            ) from None
-        _check_number(path, f"alpha_pattern.{pattern}", value)
+    for field in ("rank_pattern", "alpha_pattern"):
+        _check_pattern(path, field, settings.get(field) or {})
     targets = settings.get("target_parameters") or []
     if not isinstance(targets, list) or not all(isinstance(target, str) and target for target in targets):
         raise WeightError(
             f"{path}: target_parameters must be a list of names\n  value: {shorten(targets)}\n  Correct the field."
         )
+
+
+def _check_pattern(path: Path, field: str, patterns: object) -> None:
+    if not isinstance(patterns, dict):
+        raise WeightError(
+            f"{path}: {field} must be an object\n  value: {shorten(patterns)}\n  Correct the field."
+        )
+    for pattern, value in patterns.items():
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise WeightError(
+                f"{path}: {field} must have regular expressions: {error}\n  value: {shorten(pattern)}\n  Correct the field."
+            ) from None
+        _check_number(path, f"{field}.{pattern}", value)
 
 
 def _check_number(path: Path, name: str, value: object) -> None:
@@ -75,12 +79,20 @@ def _check_number(path: Path, name: str, value: object) -> None:
         )
 
 
-def alpha_of(name: str, settings: Mapping[str, Any]) -> float:
-    """The factor of the change of a module or parameter."""
-    alphas = settings.get("alpha_pattern") or {}
-    own = (value for key, value in alphas.items() if re.match(rf"(.*\.)?({key})$", name))
-    alpha: float = next(own, settings.get("lora_alpha", 8))
-    return alpha
+def scale_of(name: str, rank: int, settings: Mapping[str, Any]) -> float:
+    """The factor of the change of a module or parameter, of a rank."""
+    alpha: float = _by_pattern(name, settings.get("alpha_pattern"), settings.get("lora_alpha", 8))
+    return alpha / (math.sqrt(rank) if settings.get("use_rslora") else rank)
+
+
+def rank_of(name: str, settings: Mapping[str, Any]) -> int:
+    """The rank of the change of a parameter."""
+    return int(_by_pattern(name, settings.get("rank_pattern"), settings.get("r", 8)))
+
+
+def _by_pattern(name: str, patterns: Mapping[str, Any] | None, default: Any) -> Any:
+    own = (value for key, value in (patterns or {}).items() if re.match(rf"(.*\.)?({key})$", name))
+    return next(own, default)
 
 
 def stacked_leaves(module: str, settings: Mapping[str, Any]) -> list[str]:

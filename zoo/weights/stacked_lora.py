@@ -5,7 +5,6 @@ Shapes: experts E, rank of each R.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -69,18 +68,19 @@ class StackedLowRank:
 class StackedChange:
     """The matrices of one change of a module with stacked experts, whose parameter their shapes tell.
 
-    ``alphas``: the factor of each parameter that it may be, by name. ``by_root``: whether the factor is divided by the root of the rank.
+    ``ranks`` and ``scales`` are those of each parameter that it may be, by name.
     """
 
     down: StoredTensor
     up: StoredTensor
-    alphas: Mapping[str, float]
-    by_root: bool
+    ranks: Mapping[str, int]
+    scales: Mapping[str, float]
 
-    def fits(self, shape: Shape) -> bool:
-        """Whether it can change a parameter of a shape."""
+    def fits(self, leaf: str, shape: Shape) -> bool:
+        """Whether it can change a parameter of a name and shape."""
         sides = self.up.shape[0], self.down.shape[1]
-        return len(shape) == 3 and self.down.shape[0] % shape[0] == 0 and shape[1:] in (sides, sides[::-1])
+        rows = shape[0] * self.ranks.get(leaf, 0)
+        return len(shape) == 3 and self.down.shape[0] == rows and shape[1:] in (sides, sides[::-1])
 
     def turned(self, shape: Shape) -> bool | None:
         """Whether a parameter of a shape that it fits is E x in x out; None where both sides are equal."""
@@ -91,27 +91,28 @@ def placed(
     module: str, changes: Sequence[StackedChange], shape_of: Callable[[str], Shape | None]
 ) -> Iterator[tuple[str, StackedLowRank | str]]:
     """Yield each parameter of a module that an adapter changes, with its change, or with the reason why it has none."""
-    names = {leaf: f"{module}.{leaf}" for change in changes for leaf in change.alphas}
+    names = {leaf: f"{module}.{leaf}" for change in changes for leaf in change.ranks}
     shapes = {leaf: shape for leaf, name in names.items() if (shape := shape_of(name)) is not None}
-    fitting = [[leaf for leaf, shape in shapes.items() if change.fits(shape)] for change in changes]
+    fitting = [[leaf for leaf, shape in shapes.items() if change.fits(leaf, shape)] for change in changes]
     orders = [
-        change.turned(shapes[leaf])
-        for change, (leaf, *_) in zip(changes, filter(None, fitting), strict=False)
+        change.turned(shapes[leaves[0]]) for change, leaves in zip(changes, fitting, strict=True) if leaves
     ]
     turned = next((way for way in orders if way is not None), None)
     for change, leaves in zip(changes, fitting, strict=True):
         if len(leaves) != 1 or sum(leaves == other for other in fitting) > 1 or turned is None:
             yield module, _why_not(change, shapes, leaves)
             continue
-        shape = shapes[leaves[0]]
-        rank = change.down.shape[0] // shape[0]
-        scale = change.alphas[leaves[0]] / (math.sqrt(rank) if change.by_root else rank)
-        yield names[leaves[0]], StackedLowRank(change.down, change.up, scale, shape[0], turned)
+        (leaf,) = leaves
+        yield (
+            names[leaf],
+            StackedLowRank(change.down, change.up, change.scales[leaf], shapes[leaf][0], turned),
+        )
 
 
 def _why_not(change: StackedChange, shapes: Mapping[str, Shape], leaves: Sequence[str]) -> str:
-    sizes = f"a change for stacked matrices of {change.up.shape[0]} x {change.down.shape[1]}"
+    ranks = " or ".join(str(rank) for rank in dict.fromkeys(change.ranks.values()))
+    made = f"a change of rank {ranks} for experts of {change.up.shape[0]} x {change.down.shape[1]}, in {change.down.shape[0]} rows"
     if leaves:
-        return f"{sizes}, which may be of several parameters, or of either order of their axes"
+        return f"{made}, which may be of several parameters, or of either order of their axes"
     held = ", ".join(f"{leaf} {' x '.join(map(str, shape))}" for leaf, shape in shapes.items())
-    return f"{sizes}, and the base has {held or 'no such parameter: ' + ', '.join(change.alphas)}"
+    return f"{made}, and the base has {held}"

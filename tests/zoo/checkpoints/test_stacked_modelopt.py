@@ -76,6 +76,12 @@ def test_values_are_those_of_the_codes(algorithm: str, tmp_path: Path) -> None:
     assert set(found.values()) == {None}
 
 
+def test_factors_of_inputs_are_left_for_the_report_of_unused_tensors(tmp_path: Path) -> None:
+    parts, _ = stacked("NVFP4")
+    found = read({**parts, "pre_quant_scale": torch.ones(WIDTH)}, tmp_path)
+    assert f"{NAME}_pre_quant_scale" not in found
+
+
 @pytest.mark.parametrize(
     ("algorithm", "leaf", "change", "message"),
     [
