@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -206,11 +207,20 @@ def _same_as_own_runtime(origin: Path, place: Path, target: str = "cpu", **round
     assert answer["tokens"] == [generator.generate(text.ids(TEXTS[:1]), NEW_TOKENS).continuations[0].ids]
 
 
-@pytest.mark.parametrize("draft_tokens", [1, 3])
-def test_a_draft_by_multi_token_prediction(tmp_path: Path, draft_tokens: int) -> None:
-    target, draft, _ = pair(tmp_path, spec("gpt2"), layout="genai")
+@pytest.mark.parametrize(
+    ("name", "draft_tokens"),
+    [("gpt2", 1), ("gpt2", 3), ("windowed", 3), ("latent", 3), ("gated_delta_net", 3), ("mamba2", 1)],
+)
+def test_a_draft_by_multi_token_prediction(name: str, tmp_path: Path, draft_tokens: int) -> None:
+    target, draft, _ = pair(tmp_path, spec(name), layout="genai")
     prompt = [3, 1, 4, 1, 5]
     wanted = Generator(target).generate([prompt], 31).continuations[0].ids
+    unused = next(token for token in range(20) if token not in wanted)
+    for exported in (target, draft):  # no token ends the text
+        path = exported.directory / "genai_config.json"
+        config = json.loads(path.read_text())
+        config["model"]["eos_token_id"] = unused
+        path.write_text(json.dumps(config))
     asked = {"draft": str(draft.directory), "prompt": prompt, "length": 36, "draft_tokens": draft_tokens}
     found = GENAI_MTP(target.directory, **asked)
     assert found["tokens"] == [*prompt, *wanted]
