@@ -110,15 +110,26 @@ def test_caches_that_hold_windows(name: str, made: Callable[[str], Checkpoint], 
     assert answer["tokens"] == origin.greedy([text], 2 * NEW_TOKENS)
 
 
-@pytest.mark.parametrize("precision", ["fp32", "int4"])
-def test_adapters_are_switched(precision: str, made: Callable[[str], Checkpoint], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("base", "precision", "settings"),
+    [
+        ("llama", "fp32", {"target_modules": "all-linear"}),
+        ("llama", "int4", {"target_modules": "all-linear"}),
+        ("qwen3_moe", "fp32", {"target_modules": ["q_proj"], "target_parameters": ["experts.down_proj"]}),
+    ],
+)
+def test_adapters_are_switched(
+    base: str,
+    precision: str,
+    settings: dict[str, Any],
+    made: Callable[[str], Checkpoint],
+    tmp_path: Path,
+) -> None:
     """None, one, another, and none again, each as in zoo's own runtime, which verification compares with PyTorch."""
-    origin = made("llama").directory
+    origin = made(base).directory
     names = ["first", "second"]
     for rank, name in enumerate(names, 2):
-        model = get_peft_model(
-            AutoModelForCausalLM.from_pretrained(origin), LoraConfig(r=rank, target_modules="all-linear")
-        )
+        model = get_peft_model(AutoModelForCausalLM.from_pretrained(origin), LoraConfig(r=rank, **settings))
         generator = torch.Generator().manual_seed(rank)
         with torch.no_grad():
             for parameter in (parameter for parameter in model.parameters() if parameter.requires_grad):
