@@ -125,6 +125,8 @@ class Layout:
     """Whether PyTorch's own exporter writes it."""
     opsets: bool = False
     """Whether its user can make ONNX Runtime accept opsets that it rejects by default."""
+    half_drafts: bool = False
+    """Whether its client drafts by multi-token prediction only where scores are in float16."""
     suffixes: Mapping[str, str] = field(default_factory=dict)
     """The names of precisions in file names."""
     suffix: str = ""

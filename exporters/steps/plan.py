@@ -22,6 +22,7 @@ from exporters.target.window_cache import Windows, windowed_layers, with_window_
 from exporters.verification.cases import ROWS
 from specs.model.model import Model
 from zoo.builder import ZooModel
+from zoo.core.graph_names import HIDDEN
 from zoo.core.tensors import weight_count
 from zoo.layer_outputs.choice import LayerOutput, chosen_outputs, of_reduced
 from zoo.layer_outputs.recording import with_layer_outputs
@@ -98,7 +99,11 @@ class Plan:
     @cached_property
     def tasks(self) -> list[Task]:
         """The tasks of the graphs, in the order in which a client runs them."""
-        return [with_layer_outputs(task, self.layer_outputs) for task in self._tasks]
+        drafts = self.spec.reads_hidden_states or HIDDEN in self.options.outputs
+        half = drafts and self.layout.half_drafts
+        return [
+            replace(with_layer_outputs(task, self.layer_outputs), half_scores=half) for task in self._tasks
+        ]
 
     @property
     def _tasks(self) -> list[Task]:
