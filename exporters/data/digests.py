@@ -71,7 +71,7 @@ class Following:
         return DataDigests(file, tensors)
 
     def _of_file(self, spans: Sequence[ByteRange]) -> tuple[FileRecord, dict[ByteRange, str]]:
-        """The record of the file, and the digest of a weight at its start, which is that of the file so far."""
+        """The record of the file, and the digest of the weight at its start: the file's when no more is written."""
         whole, end, first, buffer = hashlib.sha256(), 0, dict[ByteRange, str](), bytearray(BLOCK)
         for span in spans:
             self._hash(whole, end, span, buffer)

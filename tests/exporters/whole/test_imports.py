@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 UNUSED = (
-    "exporters.quality", "exporters.preprocessing", "exporters.rounding.calibration", "exporters.steps.adapters",
+    "exporters.quality", "exporters.rounding.calibration", "exporters.steps.adapters",
     "exporters.steps.rounding", "zoo.checkpoints.open_checkpoint", "zoo.configs.exporting", "zoo.families.registry",
-    "zoo.components.mixture", "zoo.components.mamba", "zoo.components.connector",
+    "zoo.components.mixture", "zoo.components.mamba", "zoo.components.rwkv",
 )  # fmt: skip
 
 EXPORT = """
