@@ -161,7 +161,7 @@ def _check_adapters(model: ModelInputs | UserError) -> None:
     """Raise :class:`specs.base.errors.UserError` for adapters on this machine that are damaged or, beside their base, fit another one."""
     from zoo.builder import assemble
     from zoo.checkpoints.low_rank import low_rank_pairs
-    from zoo.checkpoints.open import opened
+    from zoo.checkpoints.open_checkpoint import opened
     from zoo.weights.lora import LoraAdapter
 
     assert isinstance(model, ModelInputs)

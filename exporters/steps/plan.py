@@ -6,13 +6,13 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from exporters.data.prequantized import prequantized_blocks, prequantized_weights
 from exporters.graph.fusing.quantized_cache import with_quantized_cache
 from exporters.graph.precisions import PRECISIONS, Precision, quantization_of
 from exporters.graph.quantization.scheme import Quantization
 from exporters.layouts import LAYOUTS, Layout
-from exporters.steps.adapters import NamedAdapter
 from exporters.steps.layer_outputs import attention_of_decoder, without_shared_caches
 from exporters.steps.options import ExportOptions
 from exporters.steps.request import Request, meta_model
@@ -30,6 +30,9 @@ from zoo.record.records import QuantizedRecord
 from zoo.tracing.task import ENCODER, Task
 from zoo.tracing.tasks import tasks_with_static_cache
 from zoo.weights.blocks import Blocks
+
+if TYPE_CHECKING:
+    from exporters.steps.adapters import NamedAdapter
 
 
 @dataclass(frozen=True)
