@@ -18,6 +18,7 @@ from exporters.target.static_cache import AROUND_IMAGE
 from exporters.target.targets import Padding
 from specs.model.model import Model
 from specs.model.stack import Stack
+from zoo.components.spans import words_of
 from zoo.core.graph_names import HIDDEN_STATES
 from zoo.core.token_inputs import token_inputs
 
@@ -36,6 +37,10 @@ PACKED_SHAPES = ((3, 2), (1, 6), (6, 1), (2, 3))
 
 SOUGHT_SHARE = 0.2
 """The share of tokens that equal the head's token: several in some rows, none in others."""
+
+
+WORD_SHARE = 0.7
+"""The share of tokens that begin a word."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,7 +225,12 @@ class _Draw:
         if embedding.reads_hidden_states:
             hidden = (*size, self.spec.width_of(stack))
             beside[HIDDEN_STATES] = torch.randn(hidden, generator=self._generator)
-        return Batch(embedding.input_name, ids, torch.stack(rows).to(torch.int64), types, beside=beside)
+        mask = torch.stack(rows).to(torch.int64)
+        if (longest := self.spec.head.span_width) is not None:
+            begins = mask * (torch.rand(size, generator=self._generator) < WORD_SHARE)
+            numbers = begins.cumsum(1) * begins
+            beside |= words_of(numbers, max(1, int(numbers.max())), longest).inputs
+        return Batch(embedding.input_name, ids, mask, types, beside=beside)
 
     def gap(self, lengths: Sequence[int], steps: int) -> Batch:
         """Rows of ``lengths`` tokens, padded on the right, with ``steps`` more tokens after the padding."""

@@ -27,8 +27,14 @@ def _constant(values: tuple[float, ...], like: TensorInfo) -> TensorInfo:
     return TensorInfo((len(values),), torch.int64 if isinstance(values[0], int) else torch.float32)
 
 
+def _most_numbered(numbers: TensorInfo) -> int:
+    """As many as tokens and one more: a size that no input has."""
+    return numbers.shape[1] + 1
+
+
 NONE = {"flops": no_flops, "saved": saves_nothing, "mixing": mixed}
 
 register_operation(size, shape=size, **NONE)
 register_operation(functional.positions_from, shape=_positions_from, device_only=True, **NONE)
 register_operation(functional.constant, shape=_constant, device_only=True, **NONE)
+register_operation(functional.most_numbered, shape=_most_numbered, **NONE)

@@ -19,7 +19,18 @@ from zoo.tracing.encoder_decoder_tasks import (
     next_decoder_task,
     projecting_decoder_task,
 )
-from zoo.tracing.task import Task, derived_sizes, encoder_inputs, ids_input, stack_inputs
+from zoo.tracing.symbols import DerivedSize
+from zoo.tracing.task import (
+    LABELS,
+    SPANS,
+    WORDS,
+    Task,
+    derived_sizes,
+    encoder_inputs,
+    ids_input,
+    stack_inputs,
+    word_inputs,
+)
 from zoo.tracing.vision_language_tasks import (
     image_inputs,
     image_sizes,
@@ -135,10 +146,15 @@ def _without_cross_attention(
 
 def _encoder_task(model: Any, spec: Model) -> Task:
     assert spec.encoder is not None
-    inputs = stack_inputs(spec, spec.encoder, "sequence_length")
+    length = "sequence_length"
+    inputs = (*stack_inputs(spec, spec.encoder, length), *word_inputs(spec, length))
+    derived = derived_sizes(spec, spec.encoder, length)
+    found = {}
+    if (width := spec.head.span_width) is not None:
+        derived |= {SPANS: DerivedSize(WORDS, lambda words: words * width)}
+        found = {LABELS: DerivedSize(length, lambda tokens: tokens + 1)}
 
     def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        others = [values.get(name) for name in ("attention_mask", "token_type_ids", "task_type_ids", "bbox")]
-        return model(values[inputs[0].name], *others)
+        return model(values[inputs[0].name], **{value.name: values[value.name] for value in inputs[1:]})
 
-    return Task("model", inputs, call, derived=derived_sizes(spec, spec.encoder, "sequence_length"))
+    return Task("model", inputs, call, derived=derived, found=found)
