@@ -13,6 +13,7 @@ from specs.model.model import Model
 from zoo.checkpoints.gguf_tokenizer import gguf_tokenizer
 from zoo.configs.exporting import sentence_files, write_config
 from zoo.configs.sentence import MASK, PROMPTS, SETTINGS
+from zoo.configs.spans import GLINER, write_spans
 from zoo.families.common.config import CONFIG
 from zoo.files.json_values import parse_object
 from zoo.files.reading import copy_regular, read_regular, unreadable
@@ -73,6 +74,15 @@ def described(spec: Model, origin: Path, model_type: str | None = None) -> dict[
     if len(carried.get("id2label", ())) != getattr(spec.head, "labels", 0):
         carried = {name: value for name, value in carried.items() if name not in _LABELS}
     return {**config, **carried}
+
+
+def config_files(spec: Model, config: Mapping[str, Any], origin: Path) -> dict[str, Any]:
+    """Return the files that describe a spec whose config is that of :func:`described`, by path: the config with those of
+    :func:`module_files`, or GLiNER's config with the config of its encoder inside."""
+    if spec.head.span_width is None:
+        return {CONFIG: dict(config), **module_files(spec, config, origin)}
+    encoder = {name: value for name, value in config.items() if name != "dtype"}
+    return {GLINER: write_spans(spec, encoder, stated_in(origin / GLINER))}
 
 
 def module_files(spec: Model, config: Mapping[str, Any], origin: Path) -> dict[str, Any]:

@@ -91,7 +91,7 @@ def _class_before_modules(head: HeadKind, candidate: Family) -> str | None:
     """Return the class of a family on which modules build a head; None where the head or the family has none."""
     if isinstance(head, Sparse):
         return masked_class(candidate)
-    return body_class(candidate) if head.embeds_texts else None
+    return body_class(candidate) if head.embeds_texts or head.span_width is not None else None
 
 
 def describes(model: Model, config: Data, written: Data, tensors: Callable[[], Collection[str]]) -> bool:
@@ -126,7 +126,8 @@ def _fitted(model: Model, candidate: Family, class_name: str, *, sentence: bool)
         if sentence and isinstance(model.head, Sparse):
             data = candidate.config(_with_masked_scores(model, model.head), class_name)
         elif sentence:
-            write_modules(model, {})
+            if model.head.embeds_texts:
+                write_modules(model, {})
             model = as_encoder(model)
             data = candidate.body_config(as_decoder(model), class_name)
         else:
