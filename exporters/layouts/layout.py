@@ -14,7 +14,7 @@ from exporters.graph.precisions import Precision
 from exporters.target.targets import Padding, Target
 from specs.kinds.sequence_heads import Pooled
 from specs.model.model import Model
-from zoo.checkpoints.carried import described, module_files, origin_of, stated_in
+from zoo.checkpoints.carried import config_files, described, module_files, origin_of, stated_in
 from zoo.checkpoints.turns import with_ends_of_turns
 from zoo.components.mixer import StateTensor
 from zoo.configs.exporting import NoFamilyError
@@ -90,6 +90,13 @@ def generation_settings(deployment: Deployment) -> dict[str, Data]:
     """The file of generation settings, for models that generate, if the checkpoint has any."""
     generates = deployment.spec.head.kind == "language_modeling"
     return {GENERATION: deployment.generation} if generates and deployment.generation else {}
+
+
+def span_settings(deployment: Deployment) -> dict[str, Data]:
+    """GLiNER's config of a model that scores spans, if a family has its encoder."""
+    if deployment.spec.head.span_width is None or deployment.unconfigured:
+        return {}
+    return config_files(deployment.spec, deployment.config, deployment.origin)
 
 
 @dataclass(frozen=True)

@@ -166,6 +166,10 @@ _GIVEN = {
     "task_type_ids": "np.zeros_like(ids)",
     "bbox": "np.zeros((*ids.shape, 4), np.int64)",
     "pixel_values": "pixel_values",
+    "words_mask": "words",
+    "text_lengths": "words.max(1, keepdims=True)",
+    "span_idx": "spans",
+    "span_mask": "spans[..., 1] < count",
     "input_features": "input_features",
     "input_values": "input_values",
 }
@@ -181,7 +185,19 @@ def _feeds(names: Sequence[str]) -> str:
 def _encoder(spec: Model, manifest: Manifest, tokenized: bool) -> str:
     (graph,) = manifest.graphs.values()
     run = f"session.run(None, {{{_feeds(list(graph.inputs))}}})"
-    return "\n".join([*outputs_of("session", run), *reading(spec, tokenized)])
+    return "\n".join([*_words(spec), *outputs_of("session", run), *reading(spec, tokenized)])
+
+
+def _words(spec: Model) -> list[str]:
+    """Return the lines that define the words and spans of a head that scores spans; none for others."""
+    if (width := spec.head.span_width) is None:
+        return []
+    return [
+        f"count, width = ids.shape[1], {width}",
+        "words = np.arange(1, count + 1)[None]  # every token as a word; the first token of a word has its number, others 0",
+        "first = np.repeat(np.arange(count), width)",
+        "spans = np.stack((first, first + np.tile(np.arange(width), count)), -1)[None]  # the first and last word of each",
+    ]
 
 
 def _dual_encoder(spec: Model, manifest: Manifest) -> str:

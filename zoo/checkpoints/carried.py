@@ -13,7 +13,7 @@ from specs.model.model import Model
 from zoo.checkpoints.gguf_tokenizer import gguf_tokenizer
 from zoo.configs.exporting import sentence_files, write_config
 from zoo.configs.sentence import MASK, PROMPTS, SETTINGS
-from zoo.configs.spans import GLINER, write_spans
+from zoo.configs.spans import write_spans
 from zoo.families.common.config import CONFIG
 from zoo.files.json_values import parse_object
 from zoo.files.reading import copy_regular, read_regular, unreadable
@@ -21,7 +21,7 @@ from zoo.generation.settings import GENERATION, generation_fields
 from zoo.weights.gguf_file import is_gguf
 from zoo.weights.hub import located
 from zoo.weights.modules import STATIC_PLACE, body_directory, modules_in, static_queries
-from zoo.weights.names import SINGLE
+from zoo.weights.names import GLINER, SINGLE
 
 _LABELS = ("id2label", "label2id")
 _TOKENS = (
@@ -40,6 +40,7 @@ FILES = (
     "sentencepiece.bpe.model",
     "special_tokens_map.json",
     "spiece.model",
+    "spm.model",
     "tokenizer.json",
     "tokenizer.model",
     "tokenizer_config.json",

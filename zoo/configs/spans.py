@@ -15,8 +15,7 @@ from zoo.configs.sentence import body_class
 from zoo.families.common.config import REQUIRED, Config
 from zoo.families.common.family import Family
 from zoo.families.common.template import Data, UnfitError
-
-GLINER = "gliner_config.json"
+from zoo.weights.names import GLINER
 
 _HIDDEN, _DROPOUT, _WIDTH, _LAYERS = 512, 0.4, 12, 1
 """The library's defaults."""
