@@ -49,6 +49,13 @@ class RunOptions:
         list[str] | None,
         option("NAME=W", "Weight of a head in the score of all heads; repeatable.  [default: 1]", INPUTS),
     ] = None
+    labels: Annotated[
+        list[str] | None,
+        option("A,B", "Labels of the entities to find in the texts; repeatable.", INPUTS),
+    ] = None
+    threshold: Annotated[
+        float | None, option("P", "Score that an entity must exceed.  [default: 0.5]", INPUTS, min=0, max=1)
+    ] = None
     tokenizer: Tokenizer = None
     max_new_tokens: Annotated[
         int | None, option("N", "Maximum number of tokens to generate.  [default: 64]", INPUTS, min=1)
@@ -128,6 +135,34 @@ class RunOptions:
                 "  Remove the option."
             )
 
+    def entity_labels(self, spec: Model, tokenizer: TextTokenizer | None) -> list[str]:
+        """The labels of entities; none without the option.
+
+        Raises :class:`specs.base.errors.UserError` for models that do not score spans, and without texts or a tokenizer.
+        """
+        from specs.base.errors import UserError
+
+        given = self.labels if self.labels is not None else self.threshold
+        if given is not None and spec.head.span_width is None:
+            name = "--labels" if self.labels is not None else "--threshold"
+            raise UserError(
+                f"{name} applies only to models that score spans of words, and the head of {spec.name} is {spec.head.kind}\n"
+                "  Remove the option."
+            )
+        if self.labels is None:
+            if self.threshold is not None:
+                raise UserError("--threshold is the score of entities\n  Pass --labels A,B too.")
+            return []
+        labels = [label.strip() for entry in self.labels for label in entry.split(",")]
+        if not all(labels):
+            raise UserError(
+                f"--labels must name labels, separated by commas\n  value: {','.join(self.labels)!r}\n"
+                "  Pass them as in person,city."
+            )
+        if tokenizer is None or not self.text or self.ids:
+            raise UserError("--labels needs texts and a tokenizer.json beside the model\n  Pass --text, or --tokenizer PATH.")
+        return list(dict.fromkeys(labels))
+
     @property
     def head_weights(self) -> dict[str, float]:
         """The weights of heads by name.  Raises :class:`specs.base.errors.UserError` for one that is not a number."""
@@ -174,6 +209,7 @@ def run(directory: ExportDirectory, options: RunOptions) -> None:
     what is said in each recording (CTC), depending on the head; other heads' outputs are printed by name. Dual encoders print
     how well each text fits each image. With --query, encoders of texts rank them: by vectors, terms, late interaction, or
     all of these and their weighted mean; ColPali and ColQwen2 rank images.
+    With --labels, models that score spans of words (GLiNER) find entities.
     Text needs a tokenizer; --ids does not. Images and recordings are prepared as the checkpoint's
     preprocessor_config.json states. Timings go to stderr.
 
@@ -185,15 +221,17 @@ def run(directory: ExportDirectory, options: RunOptions) -> None:
       zoo run build/llama --text "Once upon" --draft build/llama-small
       zoo run build/minilm --text "A cat sat." --text "A cat was sitting."
       zoo run build/bge-m3 --query "cats" --text "Cats sleep." --text "Dogs bark."
+      zoo run build/gliner --labels person,city --text "Ada Lovelace lived in London."
       zoo run build/vit-base-16 --image cat.png --image dog.jpg
       zoo run build/whisper-tiny --audio speech.wav
       zoo run build/clip-vit-b32 --image cat.png --text "a cat" --text "a dog"
     """
-    from cli.options.run_inputs import GivenOptions, read_inputs, read_pages, read_pair, read_queries
+    from cli.options.run_inputs import GivenOptions, RunInputs, read_inputs, read_pages, read_pair, read_queries
     from cli.running.matches import print_matches
     from cli.running.output import RunContext, print_encoded
     from cli.running.pages import check_pages, print_pages
     from exporters.runtime.exported import open_export
+    from exporters.runtime.spans import THRESHOLD
     from exporters.runtime.text import find_text
 
     exported = open_export(directory, options.provider, options.adapter)
@@ -221,11 +259,15 @@ def run(directory: ExportDirectory, options: RunOptions) -> None:
         print_encoded(context(ranked), context(asked), options.head_weights)
         _tell_cut(text_codec, len(options.query) + len(inputs.texts))
         return
+    labels = options.entity_labels(exported.spec, text_codec)
     shown = context(read_inputs(inputs, exported, text_codec))
+    if labels:
+        shown = context(RunInputs(shown.values, "text", [*inputs.texts]))
     if exported.spec.decodes:
         _generate(shown, options)
     else:
-        print_encoded(shown, None, options.head_weights)
+        threshold = THRESHOLD if options.threshold is None else options.threshold
+        print_encoded(shown, None, options.head_weights, labels, threshold)
     _tell_cut(text_codec, len(inputs.texts))
 
 

@@ -162,10 +162,17 @@ def _data(shown: RunContext, index: int, continuation: Continuation) -> dict[str
     return data if shown.text is None else {**data, "text": shown.text.text(continuation.ids)}
 
 
-def print_encoded(shown: RunContext, queries: RunContext | None, head_weights: Mapping[str, float]) -> None:
+def print_encoded(
+    shown: RunContext,
+    queries: RunContext | None,
+    head_weights: Mapping[str, float],
+    labels: Sequence[str] = (),
+    threshold: float = 0.0,
+) -> None:
     """Print vectors, classes or masked tokens, depending on the head, or else its outputs by name; with queries, a ranking for
-    each."""
+    each, and with labels, the entities whose scores are above the threshold."""
     from cli.running.retrieval import print_ranking, print_retrieval
+    from cli.running.spans import print_entities
     from exporters.runtime.encoding import CLASSES, MASKS, RETRIEVAL, SPEECH, VECTORS, EncoderRunner
 
     encoder = EncoderRunner(shown.exported)
@@ -173,6 +180,8 @@ def print_encoded(shown: RunContext, queries: RunContext | None, head_weights: M
     begun = time.perf_counter()
     if queries is not None:
         data = print_ranking(shown, queries, encoder, head_weights)
+    elif labels:
+        data = print_entities(shown, encoder, labels, threshold)
     elif isinstance(head, CLASSES):
         data = _print_classes(shown, encoder)
     elif isinstance(head, MASKS):
