@@ -173,6 +173,12 @@ def unfit_hidden_states(deployment: Deployment) -> str | None:
     return "it does not provide the hidden states of another model" if reads else None
 
 
+def unfit_spans(deployment: Deployment) -> str | None:
+    """Return the reason why clients of transformers' classes cannot run a model that scores spans; None for others."""
+    spans = deployment.spec.head.span_width is not None
+    return "it has no class for models that score spans of words" if spans else None
+
+
 def draft_usage() -> Usage:
     """The command that runs a decoder that reads the hidden states of another model."""
     note = "It reads the hidden states of TARGET, which is exported with --outputs last_hidden_state."
