@@ -142,9 +142,9 @@ class RunOptions:
         """
         from specs.base.errors import UserError
 
-        given = self.labels if self.labels is not None else self.threshold
-        if given is not None and spec.head.span_width is None:
-            name = "--labels" if self.labels is not None else "--threshold"
+        options = {"--labels": self.labels, "--threshold": self.threshold}
+        name = next((option for option, value in options.items() if value is not None), None)
+        if name is not None and spec.head.span_width is None:
             raise UserError(
                 f"{name} applies only to models that score spans of words, and the head of {spec.name} is {spec.head.kind}\n"
                 "  Remove the option."
@@ -160,7 +160,9 @@ class RunOptions:
                 "  Pass them as in person,city."
             )
         if tokenizer is None or not self.text or self.ids:
-            raise UserError("--labels needs texts and a tokenizer.json beside the model\n  Pass --text, or --tokenizer PATH.")
+            raise UserError(
+                "--labels needs texts and a tokenizer.json beside the model\n  Pass --text, or --tokenizer PATH."
+            )
         return list(dict.fromkeys(labels))
 
     @property
@@ -226,7 +228,14 @@ def run(directory: ExportDirectory, options: RunOptions) -> None:
       zoo run build/whisper-tiny --audio speech.wav
       zoo run build/clip-vit-b32 --image cat.png --text "a cat" --text "a dog"
     """
-    from cli.options.run_inputs import GivenOptions, RunInputs, read_inputs, read_pages, read_pair, read_queries
+    from cli.options.run_inputs import (
+        GivenOptions,
+        RunInputs,
+        read_inputs,
+        read_pages,
+        read_pair,
+        read_queries,
+    )
     from cli.running.matches import print_matches
     from cli.running.output import RunContext, print_encoded
     from cli.running.pages import check_pages, print_pages

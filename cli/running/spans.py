@@ -25,16 +25,16 @@ def print_entities(
     assert shown.text is not None
     texts = shown.inputs.names
     separator = stated_in(shown.exported.directory / GLINER).get("sep_token", SEPARATOR)
-    found = SpanRunner(encoder, shown.text, str(separator)).entities(texts, labels, threshold)
+    entities = SpanRunner(encoder, shown.text, str(separator)).entities(texts, labels, threshold)
     if not shown.as_json:
         rows = [
             (shown.label(row), entity.text, entity.label, f"{entity.score:.2%}")
-            for row, entities in enumerate(found)
-            for entity in entities
+            for row, of_text in enumerate(entities)
+            for entity in of_text
         ]
         columns = [shown.column, Column("entity", prose=16), Column("label"), Column("score", right=True)]
         if rows:
             print_table(columns, rows, screen_width())
         else:
             say(f"No entity has a score above {threshold:g}.")
-    return {**shown.inputs.data, "entities": [[asdict(entity) for entity in entities] for entities in found]}
+    return {**shown.inputs.data, "entities": [[asdict(entity) for entity in of_text] for of_text in entities]}

@@ -61,11 +61,18 @@ class SpanRunner:
     ) -> list[list[Entity]]:
         """The entities of each text, which do not overlap, with a score above the ``threshold``, in their order.
 
-        Raises :class:`specs.base.errors.UserError` for labels that hold the label token, and for texts longer than the context.
+        Raises :class:`specs.base.errors.UserError` for labels that hold the label token, for texts longer than the context, and where
+        the tokenizer does not keep the label token whole.
         """
-        if wrong := next((label for label in labels if not label.strip() or self._marks[0] in label), None):
-            raise UserError(f"A label must be a word or a few, without {self._marks[0]}\n  value: {wrong!r}")
+        mark = self._marks[0]
+        if wrong := next((label for label in labels if not label.strip() or mark in label), None):
+            raise UserError(f"A label must be a word or a few, without {mark}\n  value: {wrong!r}")
         prompts = [self._prompt(text, labels) for text in texts]
+        if any(prompt.ids.count(self._head.label_token) < len(labels) for prompt in prompts):
+            raise UserError(
+                f"{self._tokenizer.path} splits {mark}, the token before each label, whose id is {self._head.label_token}\n"
+                "  Pass the tokenizer that the model was saved with."
+            )
         encoder = self._encoder.spec.encoder
         assert encoder is not None
         check_prompts(self._encoder.spec, encoder, [prompt.ids for prompt in prompts])
@@ -100,11 +107,11 @@ class SpanRunner:
 def _chosen(logits: Floats, labels: int, threshold: float) -> Iterator[tuple[int, int, int, float]]:
     """The first and last word, label and score of entities, W widths C: best first those that overlap no better one, in order."""
     scores = 1 / (1 + np.exp(-logits[..., :labels].astype(np.float64)))
-    found = np.argwhere(scores > threshold)
+    candidates = np.argwhere(scores > threshold)
+    order = np.argsort([-scores[tuple(candidate)] for candidate in candidates], kind="stable")
     chosen: list[tuple[int, int, int, float]] = []
-    for start, width, label in found[np.argsort([-scores[tuple(place)] for place in found], kind="stable")]:
+    for start, width, label in candidates[order]:
         end = start + width
         if end < len(logits) and all(end < other[0] or other[1] < start for other in chosen):
             chosen.append((int(start), int(end), int(label), float(scores[start, width, label])))
     return iter(sorted(chosen))
-

@@ -206,7 +206,8 @@ class _Draw:
         """Rows of tokens of these lengths, cut to the available room, padded on one side."""
         stack = stack or self.spec.last_stack
         embedding = self.spec.embedding_of(stack)
-        kinds = embedding.segment_count
+        longest = self.spec.head.span_width
+        kinds = 0 if longest else embedding.segment_count
         assert self.spec.vocab_size is not None
         lengths = tuple(min(length, self.room(stack, most)) for length in lengths)
         width = max(lengths)
@@ -220,13 +221,13 @@ class _Draw:
         positions = torch.arange(width)
         rows = [positions < length if side == "right" else positions >= width - length for length in lengths]
         beside = {}
-        if embedding.token_inputs:
+        if embedding.token_inputs and not longest:
             beside = token_inputs(embedding, torch.randint(2**16, size, generator=self._generator))
         if embedding.reads_hidden_states:
             hidden = (*size, self.spec.width_of(stack))
             beside[HIDDEN_STATES] = torch.randn(hidden, generator=self._generator)
         mask = torch.stack(rows).to(torch.int64)
-        if (longest := self.spec.head.span_width) is not None:
+        if longest is not None:
             begins = mask * (torch.rand(size, generator=self._generator) < WORD_SHARE)
             numbers = begins.cumsum(1) * begins
             beside |= words_of(numbers, max(1, int(numbers.max())), longest).inputs

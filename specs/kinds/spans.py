@@ -25,7 +25,7 @@ class Lstm(Component):
     """Number of layers."""
 
 
-Recurrent = Annotated[Lstm, Slot("recurrent")]
+Recurrent = Annotated[Component, Slot("recurrent")]
 
 
 @register("head")
@@ -91,7 +91,7 @@ class Spans(HeadKind):
                 self.label_token,
                 f"Use 0 to {context.vocab_size - 1}." if context.vocab_size else "Use token_classification.",
             )
-        if self.recurrent is not None and self.width(context.d_model) % 2:
+        if isinstance(self.recurrent, Lstm) and self.width(context.d_model) % 2:
             yield Fault(
                 ("recurrent",),
                 "needs words with an even width, half of it for each direction",

@@ -78,8 +78,8 @@ def described(spec: Model, origin: Path, model_type: str | None = None) -> dict[
 
 
 def config_files(spec: Model, config: Mapping[str, Any], origin: Path) -> dict[str, Any]:
-    """Return the files that describe a spec whose config is that of :func:`described`, by path: the config with those of
-    :func:`module_files`, or GLiNER's config with the config of its encoder inside."""
+    """Return the files that describe a spec, by path: a ``config`` of :func:`described` with the :func:`module_files`, or GLiNER's
+    config with the ``config`` inside."""
     if spec.head.span_width is None:
         return {CONFIG: dict(config), **module_files(spec, config, origin)}
     encoder = {name: value for name, value in config.items() if name != "dtype"}

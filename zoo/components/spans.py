@@ -5,7 +5,7 @@ Shapes: batch B, tokens T, words W, spans S = W x the largest width, labels C, w
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import torch
 from torch import Tensor, nn
@@ -37,12 +37,22 @@ class LstmLayer(nn.Module):
 
     def forward(self, x: Tensor, counts: Tensor) -> Tensor:
         directions = (self.forward_gates, self.backward_gates)
-        sides = [[*side.values()] for gates in directions for side in (gates.read, gates.kept)]
         read, kept = (
-            tuple(gate.weight for gates in directions for gate in getattr(gates, side).values())
-            for side in ("read", "kept")
+            [_linears(gates.read) for gates in directions],
+            [_linears(gates.kept) for gates in directions],
         )
-        return lstm(x, counts, read, kept, tuple(gate.bias for side in sides for gate in side))
+        sides = [side for both in zip(read, kept, strict=True) for side in both]
+        return lstm(
+            x, counts, _weights(read), _weights(kept), tuple(gate.bias for side in sides for gate in side)
+        )
+
+
+def _linears(gates: nn.ModuleDict) -> list[Linear]:
+    return [cast(Linear, gates[gate]) for gate in spec.GATES]
+
+
+def _weights(directions: list[list[Linear]]) -> tuple[Tensor, ...]:
+    return tuple(gate.weight for gates in directions for gate in gates)
 
 
 @builds(spec.Lstm)
@@ -71,7 +81,7 @@ class TwoLayers(nn.Module):
 
 
 class SpanVectors(nn.Module):
-    """The vectors of spans from those of their first and last word: B W D, B S 2 -> B S D."""
+    """One vector per span, from its first and last word: B W D, B S 2 -> B S D."""
 
     def __init__(self, width: int, dropout: float) -> None:
         super().__init__()
@@ -130,8 +140,10 @@ class Spans(nn.Module):
     def each_token(self, ids: Tensor, mask: Tensor | None) -> Words:
         """Every real token as a word."""
         count = ids.shape[1]
-        each = positions_from(1, count, ids)[None].expand(ids.shape) if mask is None else mask.cumsum(1) * mask
-        return words_of(each, count, self.max_width)
+        numbers = (
+            positions_from(1, count, ids)[None].expand(ids.shape) if mask is None else mask.cumsum(1) * mask
+        )
+        return words_of(numbers, count, self.max_width)
 
     def sums(self, outputs: dict[str, Tensor], ids: Tensor, mask: Tensor | None) -> dict[str, Tensor]:
         """The sum of the scores of the real spans of each row for its labels, B, where every token is a word."""

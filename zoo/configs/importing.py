@@ -106,7 +106,7 @@ def _of_code(config: Config, path: Path, name: str | None) -> Model:
 
 
 def _of_spans(config: Config, name: str, tell: Tell) -> Model:
-    """Return the spec of GLiNER's config: that of the encoder inside, or of the preset that it names, with the head."""
+    """Return the spec of GLiNER's config: the encoder inside, or the preset that it names, with the head."""
     head = read_spans(config)
     if passed_over := config.finish():
         tell(passed_over)

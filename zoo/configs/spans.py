@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from specs.base.suggest import suggestion
-from specs.kinds.spans import Spans
+from specs.kinds.spans import Lstm, Spans
 from specs.language.preset_files import preset_names
 from specs.model.model import Model
 from zoo.configs.causal_encoder import causal_encoder
@@ -60,7 +60,9 @@ def read_spans(config: Config) -> Data:
             config.refuse(name, f"is not supported: specs cannot express {part}")
     config.must("embed_ent_token", True, "labels have the vectors of their label tokens")
     if (pooling := config.text("subtoken_pooling", default="first")) not in ("first", "last"):
-        config.refuse("subtoken_pooling", f"must be first or last: {pooling} of all tokens of a word is not supported")
+        config.refuse(
+            "subtoken_pooling", f"must be first or last: {pooling} of all tokens of a word is not supported"
+        )
     config.ignore(*_OF_USE, "encoder_config")
     token = config.int("class_token_index", default=-1)
     if token < 0:
@@ -114,20 +116,28 @@ def spans_spec(head: Data, config: Config, family: Family) -> Data:
     return with_spans(head, causal_encoder(family.body_spec(config, bare)))
 
 
-def write_spans(model: Model, encoder: Data, stated: Mapping[str, object]) -> Data:
-    """Return GLiNER's config of a spec; ``encoder`` is that of its encoder, and ``stated`` the fields of the checkpoint that it comes
-    from, of which those for the client and for training are kept.
+def write_spans(model: Model, encoder: Data, origin: Mapping[str, object]) -> Data:
+    """Return GLiNER's config of a spec with the config of its ``encoder``.
+
+    The fields for the client and for training come from ``origin``, the config of the checkpoint that the weights are of.
 
     Raises :class:`UnfitError` for another head.
     """
     head = model.head
     if not isinstance(head, Spans):
         raise UnfitError(f"head {head.kind}")
+    if head.recurrent is not None and not isinstance(head.recurrent, Lstm):
+        raise UnfitError(f"head.recurrent {head.recurrent.kind}")
     layers = 0 if head.recurrent is None else head.recurrent.layers
     return {
         **{"name": model.name, "model_type": "gliner", "ent_token": "<<ENT>>", "sep_token": "<<SEP>>"},
-        **{"max_len": 384, "words_splitter_type": "whitespace", "subtoken_pooling": "first", "model_name": ""},
-        **stated,
+        **{
+            "max_len": 384,
+            "words_splitter_type": "whitespace",
+            "subtoken_pooling": "first",
+            "model_name": "",
+        },
+        **origin,
         "span_mode": "markerV0",
         "class_token_index": head.label_token,
         "vocab_size": model.vocab_size,

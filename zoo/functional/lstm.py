@@ -44,10 +44,10 @@ def lstm(
     results = []
     for direction in (0, 1):
         own = slice(4 * direction, 4 * direction + 4)
-        both = [torch.cat(biases[8 * direction + part : 8 * direction + part + 4]).to(wide) for part in (0, 4)]
-        gates = _Gates(
-            torch.cat(inputs[own]).to(wide), torch.cat(hidden[own]).to(wide), both[0] + both[1]
-        )
+        both = [
+            torch.cat(biases[8 * direction + part : 8 * direction + part + 4]).to(wide) for part in (0, 4)
+        ]
+        gates = _Gates(torch.cat(inputs[own]).to(wide), torch.cat(hidden[own]).to(wide), both[0] + both[1])
         results.append(_direction(values, kept, gates, backward=direction == 1))
     return torch.cat(results, -1).to(x.dtype)
 

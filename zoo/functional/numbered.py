@@ -1,4 +1,4 @@
-"""Vectors chosen by numbers: those of words, and of labels.
+"""Choice of vectors by the numbers of words and labels.
 
 Shapes: batch B, tokens T, width D.
 """

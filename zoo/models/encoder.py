@@ -58,6 +58,11 @@ class Encoder(BuiltModel):
         x = self.embedding(inputs, positions, token_type_ids, attention_mask, **beside)  # B T D
         x, _ = self.encoder(x, TokenPositions.all(positions, mask))
         words = None
-        if words_mask is not None and text_lengths is not None and span_idx is not None and span_mask is not None:
+        if (
+            words_mask is not None
+            and text_lengths is not None
+            and span_idx is not None
+            and span_mask is not None
+        ):
             words = Words(words_mask, text_lengths, span_idx, span_mask)
         return Outputs(self.head(x, TokenSequence(inputs if self.takes_tokens else None, mask, words)))

@@ -20,7 +20,9 @@ from zoo.ops.tokens import mixed
 Weights = tuple[TensorInfo, ...]
 
 
-def _shape(x: TensorInfo, counts: TensorInfo, inputs: Weights, hidden: Weights, biases: Weights) -> TensorInfo:
+def _shape(
+    x: TensorInfo, counts: TensorInfo, inputs: Weights, hidden: Weights, biases: Weights
+) -> TensorInfo:
     rows, width = inputs[0].shape
     if x.shape[2] != width or counts.shape != x.shape[:1] or hidden[0].shape != (rows, rows):
         raise ValueError(
@@ -29,7 +31,9 @@ def _shape(x: TensorInfo, counts: TensorInfo, inputs: Weights, hidden: Weights, 
     return x.with_shape(*x.shape[:2], 2 * rows)
 
 
-def _flops(result: Any, x: TensorInfo, counts: TensorInfo, inputs: Weights, hidden: Weights, biases: Weights) -> Flops:
+def _flops(
+    result: Any, x: TensorInfo, counts: TensorInfo, inputs: Weights, hidden: Weights, biases: Weights
+) -> Flops:
     """Products of inputs and states with the gates of both directions; two sums, three sigmoids, two tanh, four products and a sum."""
     rows, width = inputs[0].shape
     tokens = x.shape[0] * x.shape[1]

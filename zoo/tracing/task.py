@@ -45,7 +45,7 @@ class Task:
     """One graph: the name of its file (without .onnx), its inputs, and the call that computes its outputs.
 
     ``sums``: the sizes of outputs that no input has; ``derived``: the sizes of inputs that are computed from sizes of outputs;
-    ``found``: those of outputs that depend on the values of inputs, which a trace computes from the sizes of inputs.
+    ``by_value``: the sizes of outputs that depend on the values of inputs, which a trace computes from the sizes of inputs.
     With ``last_only``, a decoder returns only the scores of the last real token of each row, B 1 vocabulary. ``cache_slots``:
     the number of slots of a decoder's static caches; None if its caches grow. ``constant``: the inputs of a state without a
     length, which begins with zeros. ``windows``: the caches that hold a window alone, by the name of their length. ``runs``: the
@@ -60,7 +60,7 @@ class Task:
     cache_slots: int | None = None
     constant: frozenset[str] = frozenset()
     derived: Mapping[str, DerivedSize] = field(default_factory=dict)
-    found: Mapping[str, DerivedSize] = field(default_factory=dict)
+    by_value: Mapping[str, DerivedSize] = field(default_factory=dict)
     windows: Mapping[str, WindowCache] = field(default_factory=dict)
     runs: tuple[StackName, ...] | None = None
 
@@ -70,7 +70,7 @@ class Task:
 
     def symbols(self, taken: Iterable[int]) -> Symbols:
         """Numbers for a trace; ``taken`` are static sizes."""
-        return Symbols.of(self.inputs, taken, self.sums, self.derived, self.found)
+        return Symbols.of(self.inputs, taken, self.sums, self.derived, self.by_value)
 
 
 def ids_input(name: str, *dims: str | int) -> Placeholder:

@@ -147,14 +147,18 @@ def _without_cross_attention(
 def _encoder_task(model: Any, spec: Model) -> Task:
     assert spec.encoder is not None
     length = "sequence_length"
-    inputs = (*stack_inputs(spec, spec.encoder, length), *word_inputs(spec, length))
+    inputs = stack_inputs(spec, spec.encoder, length)
+    if words := word_inputs(
+        spec, length
+    ):  # GLiNER's client passes neither token types nor boxes, which are zeros
+        inputs = *inputs[:2], *words
     derived = derived_sizes(spec, spec.encoder, length)
-    found = {}
+    by_value = {}
     if (width := spec.head.span_width) is not None:
         derived |= {SPANS: DerivedSize(WORDS, lambda words: words * width)}
-        found = {LABELS: DerivedSize(length, lambda tokens: tokens + 1)}
+        by_value = {LABELS: DerivedSize(length, lambda tokens: tokens + 1)}
 
     def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
         return model(values[inputs[0].name], **{value.name: values[value.name] for value in inputs[1:]})
 
-    return Task("model", inputs, call, derived=derived, found=found)
+    return Task("model", inputs, call, derived=derived, by_value=by_value)

@@ -87,5 +87,6 @@ def read_index(index: Path) -> dict[str, str]:
             raise WeightError(f"{index} names {shorten(shard)}, which is not a file next to it")
     return places
 
+
 GLINER = "gliner_config.json"
 """The config of GLiNER's checkpoints, which have no ``config.json``."""

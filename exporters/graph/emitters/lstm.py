@@ -6,7 +6,6 @@ Shapes: batch B, length T, width D, hidden width H.
 from __future__ import annotations
 
 import onnx
-import torch
 
 from exporters.graph.emitters.linear_attention import INSIDE
 from exporters.graph.emitters.registry import Call, Operand, emits
@@ -26,7 +25,9 @@ def _lstm(
     graph, rows, path = call.graph, inputs[0].static(0), call.graph.path
     weights = [
         call.cast(
-            call.op("Reshape", graph.joined(f"{path}.{name}", [part.value for part in parts]), graph.ints(*shape)),
+            call.op(
+                "Reshape", graph.joined(f"{path}.{name}", [part.value for part in parts]), graph.ints(*shape)
+            ),
             parts[0].dtype,
             INSIDE,
         )
@@ -39,7 +40,14 @@ def _lstm(
     first = call.op("Transpose", call.cast(x.value, x.dtype, INSIDE), perm=[1, 0, 2])  # T B D
     lengths = call.op("Cast", counts.value, to=int(onnx.TensorProto.INT32))
     states, *_ = call.op(
-        "LSTM", first, *weights, lengths, outputs=3, omitted=(1, 2), direction="bidirectional", hidden_size=rows
+        "LSTM",
+        first,
+        *weights,
+        lengths,
+        outputs=3,
+        omitted=(1, 2),
+        direction="bidirectional",
+        hidden_size=rows,
     )  # T 2 B H
     together = call.op("Transpose", states, perm=[2, 0, 1, 3])
     batch, length, _ = x.dims
