@@ -60,12 +60,14 @@ class GLiNER(nn.Module):
         spans = nn.ModuleDict({**ends, "out_project": two_layers(2 * width, width)})
         self.span_rep_layer = nn.ModuleDict({"span_rep_layer": spans})
         self.prompt_rep_layer = two_layers(width, width)
-        self.config, self.width, self.layers, self.longest = config, width, layers, longest
+        self.config: Any = config
+        self.width, self.layers, self.longest = width, layers, longest
 
     def forward(
         self, ids: Tensor, mask: Tensor, words: Tensor, counts: Tensor, spans: Tensor, real: Tensor
     ) -> Tensor:
-        x = self.token_rep_layer["bert_layer"]["model"](ids, attention_mask=mask).last_hidden_state
+        parts: Any = self
+        x = parts.token_rep_layer["bert_layer"]["model"](ids, attention_mask=mask).last_hidden_state
         if "projection" in self.token_rep_layer:
             x = self.token_rep_layer["projection"](x)
         most = int(((ids == LABEL) * mask).sum(1).max())
@@ -79,14 +81,14 @@ class GLiNER(nn.Module):
                     tokens[row, word - 1] = x[row, place]
         if self.layers:
             packed = pack_padded_sequence(tokens, counts[:, 0], batch_first=True, enforce_sorted=False)
-            read, _ = pad_packed_sequence(self.rnn["lstm"](packed)[0], batch_first=True)
+            read, _ = pad_packed_sequence(parts.rnn["lstm"](packed)[0], batch_first=True)
             tokens = torch.cat(
                 (read, read.new_zeros(len(read), tokens.shape[1] - read.shape[1], self.width)), 1
             )
-        layers, places = self.span_rep_layer["span_rep_layer"], spans * real[..., None]
+        layers, ends = parts.span_rep_layer["span_rep_layer"], spans * real[..., None]
         rows = torch.arange(len(ids))[:, None]
         first, last = (
-            layers[f"project_{end}"](tokens)[rows, places[..., at]] for at, end in enumerate(("start", "end"))
+            layers[f"project_{end}"](tokens)[rows, ends[..., at]] for at, end in enumerate(("start", "end"))
         )
         vectors = layers["out_project"](torch.cat((first, last), -1).relu())
         vectors = vectors.view(len(ids), -1, self.longest, self.width)

@@ -73,7 +73,7 @@ def test_scores_of_drawn_models_are_those_of_the_library(case: dict[str, Any], t
 @pytest.mark.parametrize(
     ("precision", "target"), [("fp16", "portable"), ("bf16", "portable"), ("int8", "cpu"), ("int4", "cpu")]
 )
-def test_exports_in_each_precision_are_verified(precision: str, target: str, tmp_path: Path) -> None:
+def test_exports_in_each_precision_are_verified(precision: Any, target: str, tmp_path: Path) -> None:
     gliner(tmp_path, width=32)
     options = ExportOptions(weights="random", precision=precision, target=target)
     result = export(import_spec(tmp_path), tmp_path / "exported", options)
@@ -130,7 +130,8 @@ REFUSED = {
 @pytest.mark.parametrize("field", REFUSED)
 def test_other_models_of_the_library_are_refused_by_name(field: str, tmp_path: Path) -> None:
     value, message = REFUSED[field]
-    gliner(tmp_path, **{field: value})
+    fields: dict[str, Any] = {field: value}
+    gliner(tmp_path, **fields)
     with pytest.raises(UserError, match=message):
         import_spec(tmp_path)
 

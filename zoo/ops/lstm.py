@@ -42,7 +42,7 @@ def _flops(
 
 def _saved(call: GradientCall) -> Iterator[SavedTensor]:
     """The input, in float32, and of each direction its weights, gate after gate, and for each token the gates, the cell and its
-    tanh, and the state."""
+    tanh, and the state, which begins as the cell does."""
     x, _, inputs, _, _ = call.args
 
     def made(infos: NodeInfos) -> int:
@@ -51,7 +51,7 @@ def _saved(call: GradientCall) -> Iterator[SavedTensor]:
         wide = torch.promote_types(infos[x].dtype, torch.float32)
         again = 0 if wide == infos[x].dtype else infos[x].elements
         return wide.itemsize * (
-            again + batch * tokens + 2 * (4 * rows * (width + rows) + 7 * batch * tokens * rows)
+            again + batch * tokens + 2 * (4 * rows * (width + rows) + (7 * tokens - 1) * batch * rows)
         )
 
     yield call.save(x)
