@@ -22,21 +22,12 @@ def _lstm(
     hidden: tuple[Operand, ...],
     biases: tuple[Operand, ...],
 ) -> Value:
-    graph, rows, path = call.graph, inputs[0].static(0), call.graph.path
-    weights = [
-        call.cast(
-            call.op(
-                "Reshape", graph.joined(f"{path}.{name}", [part.value for part in parts]), graph.ints(*shape)
-            ),
-            parts[0].dtype,
-            INSIDE,
-        )
-        for name, parts, shape in (
-            ("read", inputs, (2, 4 * rows, inputs[0].static(1))),
-            ("kept", hidden, (2, 4 * rows, rows)),
-            ("bias", biases, (2, 8 * rows)),
-        )
-    ]
+    rows = inputs[0].static(0)
+    weights = (
+        _together(call, inputs, 2, 4 * rows, inputs[0].static(1)),
+        _together(call, hidden, 2, 4 * rows, rows),
+        _together(call, biases, 2, 8 * rows),
+    )
     first = call.op("Transpose", call.cast(x.value, x.dtype, INSIDE), perm=[1, 0, 2])  # T B D
     lengths = call.op("Cast", counts.value, to=int(onnx.TensorProto.INT32))
     states, *_ = call.op(
@@ -51,4 +42,10 @@ def _lstm(
     )  # T 2 B H
     together = call.op("Transpose", states, perm=[2, 0, 1, 3])
     batch, length, _ = x.dims
-    return call.cast(graph.reshape(together, [batch, length, 2 * rows]), INSIDE, x.dtype)
+    return call.cast(call.graph.reshape(together, [batch, length, 2 * rows]), INSIDE, x.dtype)
+
+
+def _together(call: Call, gates: tuple[Operand, ...], *shape: int) -> Value:
+    """The weights of all gates as one tensor, which ONNX Runtime computes once, when it loads the graph."""
+    stacked = call.op("Concat", *(gate.value for gate in gates), axis=0)
+    return call.cast(call.op("Reshape", stacked, call.graph.ints(*shape)), gates[0].dtype, INSIDE)
