@@ -269,6 +269,8 @@ def run(directory: ExportDirectory, options: RunOptions) -> None:
         _tell_cut(text_codec, len(options.query) + len(inputs.texts))
         return
     labels = options.entity_labels(exported.spec, text_codec)
+    if exported.spec.head.span_width is not None and not labels:
+        _tell_words()
     shown = context(read_inputs(inputs, exported, text_codec))
     if labels:
         shown = context(RunInputs(shown.values, "text", [*inputs.texts]))
@@ -303,6 +305,13 @@ def _tell_boxes(spec: Model) -> None:
     if any(token_input.is_box for token_input in spec.embedding_of(spec.first_stack).token_inputs):
         rest = "a text has no page. Run the graph itself with bbox for the boxes of a document."
         say(f"Every token has the box 0, 0, 0, 0: {rest}", "yellow", err=True)
+
+
+def _tell_words() -> None:
+    """Print that texts without labels are tokens alone, on stderr."""
+    from cli.terminal.render import say
+
+    say("Every token is a word. Pass --labels A,B to find entities in texts.", "yellow", err=True)
 
 
 def _tell_cut(text: TextTokenizer | None, count: int) -> None:

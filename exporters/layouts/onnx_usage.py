@@ -17,6 +17,7 @@ from zoo.core.graph_names import GRID
 from zoo.record.manifest import Manifest
 from zoo.record.records import GraphRecord
 from zoo.record.usage import Usage
+from zoo.weights.names import GLINER
 
 _ENTRIES = {EXACT_INTEGERS: "exact int8 without VNNI", SIGNED_BLOCKS: "weights in blocks stay signed"}
 _QUIET = "no warnings that past and present are different buffers"
@@ -32,10 +33,21 @@ _SESSIONS = {
 """The names of the graphs, in order."""
 
 
+_ENTITIES = """from gliner import GLiNER
+
+model = GLiNER.from_pretrained(".", load_onnx_model=True)
+print(model.predict_entities("Ada Lovelace lived in London.", ["person", "city"]))"""
+"""The program for GLiNER's client, which needs its config and the tokenizer's settings."""
+
+SETTINGS = "tokenizer_config.json"
+
+
 def usage(spec: Model, manifest: Manifest) -> Usage:
     """The program for one export."""
     if spec.reads_hidden_states:
         return draft_usage()
+    if {GLINER, SETTINGS} <= manifest.files.keys():
+        return Usage("python", _ENTITIES, ["gliner", "onnxruntime"])
     tokenized = TOKENIZER in manifest.files
     packages = ["onnxruntime", "numpy", *(["tokenizers"] if tokenized else [])]
     if not _numpy_holds(manifest):

@@ -73,7 +73,8 @@ class Spans(HeadKind):
         if self.recurrent is not None:
             yield Step(self.recurrent.heading, "recurrent", tuple(self.recurrent.details(context)))
         yield Step("Spans", "spans", ("first and last word", f"up to {self.max_width} words"))
-        yield Step("Labels", "labels", ("vectors of label tokens",), joins="+")
+        yield Step("Labels", "labels", ("vectors of label tokens",))
+        yield Step("Product of each span and label")
         yield Output("Logits", product("B", "words", self.max_width, "labels"))
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:

@@ -25,6 +25,7 @@ from tests.parity.reference import assert_close, load
 from zoo import functional
 from zoo.checkpoints.converting import convert
 from zoo.configs.importing import import_spec
+from zoo.record.manifest import read_manifest
 
 CASES: list[dict[str, Any]] = [
     {"layers": 0, "width": 16},
@@ -79,6 +80,9 @@ def test_exports_in_each_precision_are_verified(precision: Any, target: str, tmp
     result = export(import_spec(tmp_path), tmp_path / "exported", options)
     assert result.verification is not None
     assert result.verification.passed
+    unfused = read_manifest(tmp_path / "exported").graphs["model.onnx"].unfused
+    kept = "LSTM: head.recurrent.layers.0: its weights stay in floating point"
+    assert (kept in unfused) == (precision in ("int8", "int4"))
 
 
 @pytest.mark.parametrize("layers", [(4, 4, 1), (1, 3, 2)])

@@ -66,7 +66,7 @@ def import_spec(
         refuse_adapter(path)
     if (spans := gliner_config(path)) is not None:
         spans.ignored, spans.strict = ignored, strict
-        return _of_spans(spans, name or _name(path if path.is_dir() else path.parent), tell)
+        return _of_spans(spans, name or _name(path / CONFIG if path.is_dir() else path), tell, family)
     file = body_directory(path) / CONFIG if path.is_dir() else path
     if not os.path.lexists(file):
         remedy = "Pass a directory with a config.json, the config.json itself, or a GGUF file."
@@ -105,12 +105,13 @@ def _of_code(config: Config, path: Path, name: str | None) -> Model:
     return spec if name is None else spec.model_copy(update={"name": name})
 
 
-def _of_spans(config: Config, name: str, tell: Tell) -> Model:
+def _of_spans(config: Config, name: str, tell: Tell, family: str | None) -> Model:
     """Return the spec of GLiNER's config: the encoder inside, or the preset that it names, with the head."""
     head = read_spans(config)
     if passed_over := config.finish():
         tell(passed_over)
     if (encoder := encoder_config(config)) is not None:
+        encoder = encoder if family is None else read_as(encoder, family)
         encoder.ignored, read = config.ignored, functools.partial(spans_spec, head)
         return spec_of_config(encoder, name=name, strict=config.strict, tell=tell, read=read)
     preset = load(named_encoder(config))
