@@ -22,12 +22,15 @@ from specs.language.load import load as load_spec
 from tests.parity.gliner import batch, gliner
 from tests.parity.minilm import minilm_directory
 from tests.parity.reference import assert_close, load
+from tests.zoo import tiny
+from tests.zoo.tiny import BLOCK
 from zoo import functional
 from zoo.checkpoints.converting import convert
 from zoo.configs.importing import import_spec
 from zoo.record.manifest import read_manifest
 
 CASES: list[dict[str, Any]] = [
+    {},
     {"layers": 0, "width": 16},
     {"layers": 2, "longest": 1},
     {"family": "bert", "width": 12},
@@ -36,38 +39,49 @@ CASES: list[dict[str, Any]] = [
 ]
 
 
-def beside_the_reference(place: Path, **case: Any) -> None:
-    """Compare a model of the library with ours, in PyTorch and in ONNX Runtime, and write it back."""
+def compared(place: Path, **case: Any) -> tuple[dict[str, Tensor], Tensor]:
+    """Compare a model of the library with ours in PyTorch, and return the inputs and the scores."""
     reference, inputs = gliner(place, **case), batch(case.get("longest", 3))
-    spec = import_spec(place)
     with torch.no_grad():
         expected = reference(*inputs.values())
         ids, *others = inputs.values()
-        ours = load(spec, place)(ids, **dict(zip([*inputs][1:], others, strict=True))).logits
+        ours = load(import_spec(place), place)(ids, **dict(zip([*inputs][1:], others, strict=True))).logits
     assert expected.shape[3] == 3
     assert_close(ours, expected)
-    export(spec, place / "exported", ExportOptions(weights=str(place)))
-    session = onnxruntime.InferenceSession(
-        place / "exported" / "model.onnx", providers=["CPUExecutionProvider"]
-    )
-    (found,) = session.run(None, {name: tensor.numpy() for name, tensor in inputs.items()})
-    assert_close(torch.from_numpy(found), expected)
-    (place / "back").mkdir()
-    convert(spec, str(place), place / "back")
-    assert import_spec(place / "back", name=spec.name) == spec
-    before, after = (load_file(each / "model.safetensors") for each in (place, place / "back"))
-    assert after.keys() == before.keys()
-    assert all(torch.equal(after[name], before[name]) for name in after)
+    return inputs, expected
 
 
 def test_scores_of_spans_are_those_of_the_library(tmp_path: Path) -> None:
-    beside_the_reference(tmp_path)
+    compared(tmp_path)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_scores_of_drawn_models_are_those_of_the_library(case: dict[str, Any], tmp_path: Path) -> None:
-    beside_the_reference(tmp_path, **case)
+    inputs, expected = compared(tmp_path, **case)
+    spec = import_spec(tmp_path)
+    export(spec, tmp_path / "exported", ExportOptions(weights=str(tmp_path)))
+    path = tmp_path / "exported" / "model.onnx"
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    (scores,) = session.run(None, {name: tensor.numpy() for name, tensor in inputs.items()})
+    assert_close(torch.from_numpy(scores), expected)
+    (tmp_path / "back").mkdir()
+    convert(spec, str(tmp_path), tmp_path / "back")
+    assert import_spec(tmp_path / "back", name=spec.name) == spec
+    before, after = (load_file(place / "model.safetensors") for place in (tmp_path, tmp_path / "back"))
+    assert after.keys() == before.keys()
+    assert all(torch.equal(after[name], before[name]) for name in before)
+
+
+@pytest.mark.slow
+def test_the_number_of_labels_is_no_other_size_of_the_graph(tmp_path: Path) -> None:
+    """Sinks give scores as many columns as tokens and one."""
+    head = {"kind": "spans", "label_token": 3, "max_width": 2, "recurrent": {"kind": "lstm"}}
+    block = {**BLOCK, "attention": {"kind": "multi_head", "heads": 2, "sinks": True}}
+    spec = tiny.bert(encoder={"layers": 1, "block": block}, head=head)
+    result = export(spec, tmp_path / "exported", ExportOptions())
+    assert result.verification is not None
+    assert result.verification.passed
 
 
 @pytest.mark.slow
@@ -266,6 +280,7 @@ def test_labels_are_for_models_that_score_spans(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_clients_without_a_class_for_spans_are_refused(tmp_path: Path) -> None:
     gliner(tmp_path)
     for layout in ("optimum", "transformers-js"):

@@ -11,11 +11,14 @@ from torch import Tensor
 from zoo.functional.decorator import semantic_op
 from zoo.functional.tensors import positions_from
 
+TOKENS_PER_LABEL = 8
+"""The tokens for each label that traces and costs count with, where token ids have no values: a size that nothing else in a graph has."""
+
 
 @semantic_op
 def most_numbered(numbers: Tensor) -> int:
-    """The largest of the numbers of tokens, which count from 1, in a batch; tensors without values count as if there were one more than tokens."""
-    return numbers.shape[1] + 1 if numbers.is_meta else int(numbers.max())
+    """The largest of the numbers of tokens, which count from 1, in a batch; at most the number of tokens, which it is on meta."""
+    return numbers.shape[1] if numbers.is_meta else int(numbers.max())
 
 
 def numbered(x: Tensor, numbers: Tensor, count: int) -> Tensor:

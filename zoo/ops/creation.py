@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from zoo import functional
+from zoo.functional.numbered import TOKENS_PER_LABEL
 from zoo.ops.flops import no_flops
 from zoo.ops.operation import register_operation
 from zoo.ops.saved import saves_nothing
@@ -28,8 +29,8 @@ def _constant(values: tuple[float, ...], like: TensorInfo) -> TensorInfo:
 
 
 def _most_numbered(numbers: TensorInfo) -> int:
-    """As many as tokens and one more: a size that no input has."""
-    return numbers.shape[1] + 1
+    """A number that stands for one that depends on values."""
+    return numbers.shape[1] // TOKENS_PER_LABEL
 
 
 NONE = {"flops": no_flops, "saved": saves_nothing, "mixing": mixed}

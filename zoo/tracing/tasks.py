@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from specs.model.model import Model
+from zoo.functional.numbered import TOKENS_PER_LABEL
 from zoo.tracing.decoder_task import decoder_task
 from zoo.tracing.dual_encoder_tasks import dual_encoder_tasks, whole_task
 from zoo.tracing.encoder_decoder_tasks import (
@@ -156,7 +157,7 @@ def _encoder_task(model: Any, spec: Model) -> Task:
     by_value = {}
     if (width := spec.head.span_width) is not None:
         derived |= {SPANS: DerivedSize(WORDS, lambda words: words * width)}
-        by_value = {LABELS: DerivedSize(length, lambda tokens: tokens + 1)}
+        by_value = {LABELS: DerivedSize(length, lambda tokens: tokens // TOKENS_PER_LABEL)}
 
     def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
         return model(values[inputs[0].name], **{value.name: values[value.name] for value in inputs[1:]})
