@@ -48,7 +48,7 @@ test-browser: $(VENV)/.installed-test .clients/transformers-js/node_modules
 
 # The clients that load exports, each in an environment of its own; node comes from a Python package, too. In a browser WebGPU is that
 # of Debian's package chromium.
-test-clients: $(VENV)/.installed-test .clients/genai/.installed .clients/optimum/.installed \
+test-clients: $(VENV)/.installed-test .clients/genai/.installed .clients/optimum/.installed .clients/gliner/.installed \
 		.clients/transformers-js/node_modules
 	$(PYTEST) -m clients -rP tests/clients
 

@@ -545,6 +545,7 @@ def heads(draw: st.DrawFn, *, causal: bool, own_width: bool, vocabulary: bool) -
         "multi_vector",
         "token_weights",
         *([] if causal else ["pooler"]),
+        *(["spans"] if vocabulary and not causal else []),
     ]
     kind = draw(st.sampled_from(kinds))
     data: Data = {"kind": kind}
@@ -571,6 +572,15 @@ def heads(draw: st.DrawFn, *, causal: bool, own_width: bool, vocabulary: bool) -
         case "pooled" | "multi_vector":
             data["projection"] = draw(st.sampled_from([None, 5]))
             data["normalize"] = draw(st.booleans())
+        case "spans":
+            data |= {"label_token": draw(st.integers(0, 6)), "max_width": draw(st.integers(1, 3))}
+            data["projection"] = draw(st.sampled_from([None, 6]))
+            if data["projection"]:
+                data["recurrent"] = draw(
+                    st.none()
+                    | st.builds(lambda layers: {"kind": "lstm", "layers": layers}, st.integers(1, 2))
+                )
+            return data
         case "question_answering" | "replaced_token_detection":
             data["bias"] = draw(st.booleans())
     if kind in ("classification", "pooled"):

@@ -27,7 +27,7 @@ d_model: 16
 context_length: 32
 position: {position}
 embedding: {embedding}
-decoder:
+{stack}:
   layers: 2
   block:
     kind: {block}
@@ -42,7 +42,7 @@ image: {image}
 connector: {connector}
 """
 
-OTHERS = {"architecture": "decoder", "image": "null"}
+OTHERS = {"architecture": "decoder", "stack": "decoder", "image": "null"}
 BUILT_IN = {
     "connector": "null",
     "position": "{kind: rope}",
@@ -81,6 +81,11 @@ PLUGIN = {
         "mixer": "{kind: linear_attention, heads: 2, key_width: 8, value_width: 8, decay: {kind: doorstop}}",
     },
     "mixer": {"position": "{kind: none}", "attention": "null", "mixer": "{kind: doorstop}"},
+    "recurrent": {
+        "architecture": "encoder",
+        "stack": "encoder",
+        "head": "{kind: spans, label_token: 49, max_width: 2, recurrent: {kind: doorstop}}",
+    },
     "rope_scaling": {"position": "{kind: rope, scaling: {kind: doorstop}}"},
 }
 """What the spec of a slot's plugin changes, where that is not ``slot: {kind: doorstop}``."""
@@ -96,6 +101,7 @@ DRAWN = {
     "mixer": ["Moving average", "keeps 50% per token"],
     "norm": ["DyT"],
     "position": ["Ramp", "one vector of 16"],
+    "recurrent": ["Scaled words"],
     "rope_scaling": ["three times slower"],
 }
 """The words of its kind that the drawing of a slot's plugin has; the other slots have no part of their own in drawings."""
@@ -126,7 +132,7 @@ def with_plugin(commands: Sequence[Sequence[str]], place: Path) -> list[Ended]:
 
 def test_every_slot_is_tested() -> None:
     assert Model.model_fields  # which registers the slots
-    assert {*BUILT_IN, "decay", "rope_scaling"} == set(registry.slots())
+    assert {*BUILT_IN, "decay", "recurrent", "rope_scaling"} == set(registry.slots())
 
 
 @pytest.mark.slow

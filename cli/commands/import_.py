@@ -215,9 +215,12 @@ def _matched(spec: Model, path: Path) -> tuple[Model, CheckpointWeights]:
 
 def _class_of(path: Path) -> str:
     """The class that a checkpoint's config names, or else what the file is."""
+    from zoo.configs.spans import gliner_config
     from zoo.families.common.config import CONFIG
     from zoo.weights.modules import body_directory
 
+    if gliner_config(path) is not None:
+        return "a model of GLiNER"
     config = body_directory(path) / CONFIG if path.is_dir() else path
     if config.suffix != ".json":
         return "a GGUF file"

@@ -49,6 +49,13 @@ class RunOptions:
         list[str] | None,
         option("NAME=W", "Weight of a head in the score of all heads; repeatable.  [default: 1]", INPUTS),
     ] = None
+    labels: Annotated[
+        list[str] | None,
+        option("A,B", "Labels of the entities to find in the texts; repeatable.", INPUTS),
+    ] = None
+    threshold: Annotated[
+        float | None, option("P", "Score that an entity must exceed.  [default: 0.5]", INPUTS, min=0, max=1)
+    ] = None
     tokenizer: Tokenizer = None
     max_new_tokens: Annotated[
         int | None, option("N", "Maximum number of tokens to generate.  [default: 64]", INPUTS, min=1)
@@ -128,6 +135,36 @@ class RunOptions:
                 "  Remove the option."
             )
 
+    def entity_labels(self, spec: Model, tokenizer: TextTokenizer | None) -> list[str]:
+        """The labels of entities; none without the option.
+
+        Raises :class:`specs.base.errors.UserError` for models that do not score spans, and without texts or a tokenizer.
+        """
+        from specs.base.errors import UserError
+
+        options = {"--labels": self.labels, "--threshold": self.threshold}
+        name = next((option for option, value in options.items() if value is not None), None)
+        if name is not None and spec.head.span_width is None:
+            raise UserError(
+                f"{name} applies only to models that score spans of words, and the head of {spec.name} is {spec.head.kind}\n"
+                "  Remove the option."
+            )
+        if self.labels is None:
+            if self.threshold is not None:
+                raise UserError("--threshold is the score of entities\n  Pass --labels A,B too.")
+            return []
+        labels = [label.strip() for entry in self.labels for label in entry.split(",")]
+        if not all(labels):
+            raise UserError(
+                f"--labels must name labels, separated by commas\n  value: {','.join(self.labels)!r}\n"
+                "  Pass them as in person,city."
+            )
+        if tokenizer is None or not self.text or self.ids:
+            raise UserError(
+                "--labels needs texts and a tokenizer.json beside the model\n  Pass --text, or --tokenizer PATH."
+            )
+        return list(dict.fromkeys(labels))
+
     @property
     def head_weights(self) -> dict[str, float]:
         """The weights of heads by name.  Raises :class:`specs.base.errors.UserError` for one that is not a number."""
@@ -174,6 +211,7 @@ def run(directory: ExportDirectory, options: RunOptions) -> None:
     what is said in each recording (CTC), depending on the head; other heads' outputs are printed by name. Dual encoders print
     how well each text fits each image. With --query, encoders of texts rank them: by vectors, terms, late interaction, or
     all of these and their weighted mean; ColPali, ColQwen2 and ColModernVBERT rank images.
+    With --labels, models that score spans of words (GLiNER) find entities.
     Text needs a tokenizer; --ids does not. Images and recordings are prepared as the checkpoint's
     preprocessor_config.json states. Timings go to stderr.
 
@@ -185,16 +223,25 @@ def run(directory: ExportDirectory, options: RunOptions) -> None:
       zoo run build/llama --text "Once upon" --draft build/llama-small
       zoo run build/minilm --text "A cat sat." --text "A cat was sitting."
       zoo run build/bge-m3 --query "cats" --text "Cats sleep." --text "Dogs bark."
+      zoo run build/gliner --labels person,city --text "Ada Lovelace lived in London."
       zoo run build/vit-base-16 --image cat.png --image dog.jpg
       zoo run build/whisper-tiny --audio speech.wav
       zoo run build/clip-vit-b32 --image cat.png --text "a cat" --text "a dog"
     """
-    from cli.options.run_inputs import GivenOptions, read_inputs, read_pages, read_pair, read_queries
+    from cli.options.run_inputs import (
+        GivenOptions,
+        RunInputs,
+        read_inputs,
+        read_pages,
+        read_pair,
+        read_queries,
+    )
     from cli.running.encoded import print_encoded
     from cli.running.matches import print_matches
     from cli.running.output import RunContext
     from cli.running.pages import check_pages, print_pages
     from exporters.runtime.exported import open_export
+    from exporters.runtime.spans import THRESHOLD
     from exporters.runtime.text import find_text
 
     exported = open_export(directory, options.provider, options.adapter)
@@ -213,6 +260,7 @@ def run(directory: ExportDirectory, options: RunOptions) -> None:
     def context(values: RunInputs) -> RunContext:
         return RunContext(exported, text_codec, values, options.as_json, options.quiet)
 
+    labels = options.entity_labels(exported.spec, text_codec)
     if ranks_pages(exported.spec):
         tokenizer = check_pages(inputs, options.query, exported, text_codec)
         print_pages(context(read_pages(inputs, exported, tokenizer)), options.query or [], tokenizer)
@@ -223,7 +271,12 @@ def run(directory: ExportDirectory, options: RunOptions) -> None:
     elif exported.spec.decodes:
         _generate(context(read_inputs(inputs, exported, text_codec)), options)
     else:
-        print_encoded(context(read_inputs(inputs, exported, text_codec)), None, options.head_weights)
+        if exported.spec.head.span_width is not None and not labels:
+            _tell_words()
+        read = read_inputs(inputs, exported, text_codec)
+        shown = context(RunInputs(read.values, "text", [*inputs.texts]) if labels else read)
+        threshold = THRESHOLD if options.threshold is None else options.threshold
+        print_encoded(shown, None, options.head_weights, labels, threshold)
     _tell_cut(text_codec, len(options.query or ()) + len(inputs.texts))
 
 
@@ -250,6 +303,13 @@ def _tell_boxes(spec: Model) -> None:
     if any(token_input.is_box for token_input in spec.embedding_of(spec.first_stack).token_inputs):
         rest = "a text has no page. Run the graph itself with bbox for the boxes of a document."
         say(f"Every token has the box 0, 0, 0, 0: {rest}", "yellow", err=True)
+
+
+def _tell_words() -> None:
+    """Print that texts without labels are tokens alone, on stderr."""
+    from cli.terminal.render import say
+
+    say("Every token is a word. Pass --labels A,B to find entities in texts.", "yellow", err=True)
 
 
 def _tell_cut(text: TextTokenizer | None, count: int) -> None:

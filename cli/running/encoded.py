@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cli.running.output import RunContext, print_scores
 from cli.running.retrieval import print_ranking, print_retrieval
+from cli.running.spans import print_entities
 from cli.running.timing import tell_how
 from cli.terminal.render import Column, print_json, print_table, say
 from cli.terminal.screen import screen_width
@@ -21,9 +22,15 @@ BEST = 5
 """Number of tokens or classes to print."""
 
 
-def print_encoded(shown: RunContext, queries: RunContext | None, head_weights: Mapping[str, float]) -> None:
+def print_encoded(
+    shown: RunContext,
+    queries: RunContext | None,
+    head_weights: Mapping[str, float],
+    labels: Sequence[str] = (),
+    threshold: float = 0.0,
+) -> None:
     """Print vectors, classes or masked tokens, depending on the head, or else its outputs by name; with queries, a ranking for
-    each."""
+    each, and with labels, the entities whose scores are above the threshold."""
     from exporters.runtime.encoding import CLASSES, MASKS, RETRIEVAL, SPEECH, VECTORS, EncoderRunner
 
     encoder = EncoderRunner(shown.exported)
@@ -31,6 +38,8 @@ def print_encoded(shown: RunContext, queries: RunContext | None, head_weights: M
     begun = time.perf_counter()
     if queries is not None:
         data = print_ranking(shown, queries, encoder, head_weights)
+    elif labels:
+        data = print_entities(shown, encoder, labels, threshold)
     elif isinstance(head, CLASSES):
         data = _print_classes(shown, encoder)
     elif isinstance(head, MASKS):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from cli.terminal.screen import Screen, doubtful, row_width
 from zoo.core.units import byte_text
 from zoo.weights.modules import MODULES
+from zoo.weights.names import GLINER
 
 if TYPE_CHECKING:
     from zoo.checkpoints.converting import Conversion
@@ -41,6 +42,8 @@ def loader(written: Conversion, directory: Path, *, remote_code: bool = False) -
     """The expression that loads a checkpoint in Python."""
     if written.class_name is None and written.loader is None:
         return f'zoo.build("{directory}/spec.yaml", "{directory}")'
+    if GLINER in written.files:
+        return f'gliner.GLiNER.from_pretrained("{directory}")'
     if MODULES in written.files:
         named = (name for module, name in _ENCODERS.items() if any(module in file for file in written.files))
         return f'sentence_transformers.{next(named, "SentenceTransformer")}("{directory}")'

@@ -20,6 +20,7 @@ from exporters.graph.translate import Lowering
 from exporters.graph.values import Graph
 from exporters.target.targets import Target
 from exporters.target.window_cache import Windows, with_window_caches
+from zoo import functional
 from zoo.core.collector import collector_paused
 from zoo.tracing.symbols import Symbols
 from zoo.tracing.task import Task
@@ -81,13 +82,23 @@ class TracedTask:
         with collector_paused():
             lowering = Lowering(self.traced, self.target, self.symbols, task.inputs, quantization, adapted)
             graph = lowering.graph(task.name, half_scores=task.half_scores)
-            kept = [] if quantization is None else unquantized_mixtures(self.traced, quantization)
+            kept = (
+                []
+                if quantization is None
+                else [*unquantized_mixtures(self.traced, quantization), *_lstms(self.traced)]
+            )
             return replace(graph, unfused=[*self.unfused, *kept], cache_slots=task.cache_slots)
 
     def lowering(self) -> Lowering:
         """The ONNX operations in floats. Raises :class:`exporters.graph.translate.NoEmitterError`."""
         with collector_paused():
             return Lowering(self.traced, self.target, self.symbols, self.task.inputs)
+
+
+def _lstms(graph: fx.Graph) -> list[str]:
+    """The LSTM layers of a graph, which stay unquantized."""
+    layers = (node for node in graph.nodes if node.target is functional.lstm)
+    return [f"LSTM: {node.meta['path']}: its weights stay in floating point" for node in layers]
 
 
 def trace_and_lower(

@@ -14,7 +14,7 @@ from exporters.graph.precisions import Precision
 from exporters.target.targets import Padding, Target
 from specs.kinds.sequence_heads import Pooled
 from specs.model.model import Model
-from zoo.checkpoints.carried import described, module_files, origin_of, stated_in
+from zoo.checkpoints.carried import config_files, described, module_files, origin_of, stated_in
 from zoo.checkpoints.turns import with_ends_of_turns
 from zoo.components.mixer import StateTensor
 from zoo.families.common.config import CONFIG
@@ -93,6 +93,13 @@ def generation_settings(deployment: Deployment) -> dict[str, Data]:
     return {GENERATION: deployment.generation} if generates and deployment.generation else {}
 
 
+def span_settings(deployment: Deployment) -> dict[str, Data]:
+    """GLiNER's config of a model that scores spans, if a family has its encoder."""
+    if deployment.spec.head.span_width is None or deployment.unconfigured:
+        return {}
+    return config_files(deployment.spec, deployment.config, deployment.origin)
+
+
 @dataclass(frozen=True)
 class Layout:
     """The directory layout of one client."""
@@ -167,6 +174,12 @@ def unfit_hidden_states(deployment: Deployment) -> str | None:
     """Return the reason why clients cannot run a decoder that reads the hidden states of another model; None for others."""
     reads = deployment.spec.reads_hidden_states
     return "it does not provide the hidden states of another model" if reads else None
+
+
+def unfit_spans(deployment: Deployment) -> str | None:
+    """Return the reason why clients of transformers' classes cannot run a model that scores spans; None for others."""
+    spans = deployment.spec.head.span_width is not None
+    return "it has no class for models that score spans of words" if spans else None
 
 
 def draft_usage() -> Usage:

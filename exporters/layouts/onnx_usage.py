@@ -18,6 +18,7 @@ from zoo.core.graph_names import GRID
 from zoo.record.manifest import Manifest
 from zoo.record.records import GraphRecord
 from zoo.record.usage import Usage
+from zoo.weights.names import GLINER
 
 _ENTRIES = {EXACT_INTEGERS: "exact int8 without VNNI", SIGNED_BLOCKS: "weights in blocks stay signed"}
 _QUIET = "no warnings that past and present are different buffers"
@@ -33,10 +34,21 @@ _SESSIONS = {
 """The names of the graphs, in order."""
 
 
+_ENTITIES = """from gliner import GLiNER
+
+model = GLiNER.from_pretrained(".", load_onnx_model=True)
+print(model.predict_entities("Ada Lovelace lived in London.", ["person", "city"]))"""
+"""The program for GLiNER's client, which needs its config and the tokenizer's settings."""
+
+SETTINGS = "tokenizer_config.json"
+
+
 def usage(spec: Model, manifest: Manifest) -> Usage:
     """The program for one export."""
     if spec.reads_hidden_states:
         return draft_usage()
+    if {GLINER, SETTINGS} <= manifest.files.keys():
+        return Usage("python", _ENTITIES, ["gliner", "onnxruntime"])
     tokenized = TOKENIZER in manifest.files
     packages = ["onnxruntime", "numpy", *(["tokenizers"] if tokenized else [])]
     if not _numpy_holds(manifest):
@@ -165,6 +177,10 @@ _GIVEN = {
     "attention_mask": "np.ones_like(ids)",
     "token_type_ids": "np.zeros_like(ids)",
     "pixel_values": "pixel_values",
+    "words_mask": "words",
+    "text_lengths": "words.max(1, keepdims=True)",
+    "span_idx": "spans",
+    "span_mask": "spans[..., 1] < count",
     "input_features": "input_features",
     "input_values": "input_values",
 }
@@ -185,7 +201,19 @@ def _encoder(spec: Model, manifest: Manifest, tokenized: bool) -> str:
     (graph,) = manifest.graphs.values()
     beside = spec.embedding_of(spec.first_stack).token_inputs
     run = f"session.run(None, {{{_feeds(list(graph.inputs), beside)}}})"
-    return "\n".join([*outputs_of("session", run), *reading(spec, tokenized)])
+    return "\n".join([*_words(spec), *outputs_of("session", run), *reading(spec, tokenized)])
+
+
+def _words(spec: Model) -> list[str]:
+    """Return the lines that define the words and spans of a head that scores spans; none for others."""
+    if (width := spec.head.span_width) is None:
+        return []
+    return [
+        f"count, width = ids.shape[1], {width}",
+        "words = np.arange(1, count + 1)[None]  # every token as a word; the first token of a word has its number, others 0",
+        "first = np.repeat(np.arange(count), width)",
+        "spans = np.stack((first, first + np.tile(np.arange(width), count)), -1)[None]  # the first and last word of each",
+    ]
 
 
 def _dual_encoder(spec: Model, manifest: Manifest) -> str:

@@ -16,6 +16,7 @@ from exporters.layouts.layout import (
     unfit_decoder,
     unfit_hidden_states,
     unfit_precision,
+    unfit_spans,
 )
 from exporters.layouts.purpose import purpose_of
 from specs.kinds.embedding import EmbeddingKind
@@ -74,6 +75,7 @@ def _misfit(deployment: Deployment) -> str | None:
     fault = (
         unfit_decoder(deployment)
         or unfit_hidden_states(deployment)
+        or unfit_spans(deployment)
         or unfit_precision(deployment)
         or deployment.unconfigured
     )

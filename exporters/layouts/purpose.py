@@ -21,6 +21,7 @@ _TEXT = {
     "classification": Purpose("text-classification", "SequenceClassification"),
     "token_classification": Purpose("token-classification", "TokenClassification"),
     "question_answering": Purpose("question-answering", "QuestionAnswering"),
+    "spans": Purpose("token-classification", "TokenClassification"),
     "pooled": _FEATURES,
     "pooler": _FEATURES,
     "none": _FEATURES,

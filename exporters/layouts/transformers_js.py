@@ -22,6 +22,7 @@ from exporters.layouts.layout import (
     unfit_decoder,
     unfit_hidden_states,
     unfit_precision,
+    unfit_spans,
 )
 from exporters.layouts.optimum import LAYOUT as OPTIMUM
 from exporters.layouts.optimum import TOKENIZER
@@ -264,6 +265,7 @@ def _misfit(deployment: Deployment) -> str | None:
     if (
         fault := unfit_decoder(deployment)
         or unfit_hidden_states(deployment)
+        or unfit_spans(deployment)
         or unfit_precision(deployment)
         or deployment.unconfigured
     ):

@@ -18,6 +18,7 @@ from exporters.quality.tallies import Tally, figures_of, scores_next_tokens, tal
 from exporters.verification.cases import Batch, Case
 from specs.base.errors import UserError, option_name
 from specs.model.model import Model
+from zoo.components.spans import words_of
 from zoo.core.graph_names import GRID
 from zoo.core.token_inputs import token_inputs
 from zoo.generation.prompts import check_reads_alone
@@ -27,6 +28,10 @@ NEW_TOKENS = 32
 
 ROWS = 16
 """The batch size of generation."""
+
+
+LABELS = 3
+"""The number of labels of a head that scores spans."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +143,29 @@ def input_batch(spec: Model, example: Example) -> Batch:
         return Batch(name, inputs, mask, frames=frames.to(torch.int64))
     types = None if mask is None else torch.zeros_like(inputs)
     beside = {} if types is None else token_inputs(embedding, types)
+    if spec.head.span_width is not None and mask is not None:
+        return _labelled(spec, Batch(name, inputs, mask, types, beside=beside))
     return Batch(name, inputs, mask, types, beside=beside)
+
+
+def _labelled(spec: Model, batch: Batch) -> Batch:
+    """A batch of texts whose tokens are words, after labels: the first tokens of the text itself, each after the label token."""
+    token, width = spec.head.token_to_find, spec.head.span_width
+    assert batch.mask is not None
+    assert width is not None
+    assert token is not None
+    most = (spec.context_length_of(spec.first_stack) or batch.inputs.shape[1] + 2 * LABELS) - 2 * LABELS
+    ids, mask = batch.inputs[:, : max(1, most)], batch.mask[:, : max(1, most)]
+    labels = ids[:, :1].repeat(1, 2 * LABELS)
+    labels[:, ::2] = token
+    for index in range(LABELS):
+        labels[:, 2 * index + 1] = ids[:, min(index, ids.shape[1] - 1)]
+    words = torch.cat((torch.zeros_like(labels), mask.cumsum(1) * mask), 1)
+    ids, mask = torch.cat((labels, ids), 1), torch.cat((torch.ones_like(labels), mask), 1)
+    spans = words_of(words, max(1, int(words.max())), width).inputs
+    types = torch.zeros_like(ids)
+    beside = token_inputs(spec.embedding_of(spec.first_stack), types)
+    return Batch(batch.name, ids, mask, types, beside={**beside, **spans})
 
 
 def cases_of(spec: Model, examples: Sequence[Example]) -> Iterator[Case]:

@@ -13,6 +13,7 @@ import numpy as np
 from exporters.runtime.exported import Exported
 from exporters.runtime.graph import Floats, Ids, host_array
 from exporters.runtime.model_inputs import InputBatch, ModelInputs, batches, model_inputs
+from exporters.runtime.tokens import token_inputs
 from exporters.runtime.transcripts import best_labels
 from specs.kinds.head import HeadKind, NoHead, Pooler
 from specs.kinds.retrieval import MultiVector, Several, Sparse, TokenWeights
@@ -54,8 +55,15 @@ class EncoderRunner:
         """
         assert self.spec.encoder is not None
         inputs, mask = model_inputs(self.graph, self.spec, self.spec.encoder, batch)
-        results = self.graph.run(inputs, dict.fromkeys(self.graph.outputs, "cpu"))
-        return {name: host_array(value).astype(np.float32) for name, value in results.items()}, mask
+        return self._run(inputs), mask
+
+    def of_words(self, ids: Ids, mask: Ids, words: Mapping[str, Ids]) -> dict[str, Floats]:
+        """Return the outputs of a head that scores spans for tokens, B T, and the inputs of their words."""
+        return self._run({**token_inputs(self.graph, ids, mask), **words})
+
+    def _run(self, inputs: Mapping[str, Ids | Floats]) -> dict[str, Floats]:
+        results = self.graph.run(dict(inputs), dict.fromkeys(self.graph.outputs, "cpu"))
+        return {name: host_array(value).astype(np.float32) for name, value in results.items()}
 
     def named(self, inputs: ModelInputs) -> list[dict[str, Floats]]:
         """All outputs for each input, by name, without the entries of padding."""

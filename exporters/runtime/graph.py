@@ -29,6 +29,7 @@ _ELEMENTS = {
     "tensor(int8)": (3, 1),
     "tensor(int32)": (6, 4),
     "tensor(int64)": (7, 8),
+    "tensor(bool)": (9, 1),
     "tensor(float16)": (10, 2),
     "tensor(bfloat16)": (BFLOAT16, 2),
 }

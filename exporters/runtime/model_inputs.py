@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from exporters.runtime.graph import Floats, Ids, LoadedGraph
-from exporters.runtime.tokens import padded, token_inputs
+from exporters.runtime.tokens import padded, token_inputs, word_inputs
 from specs.base.errors import UserError, option_name
 from specs.model.model import Model
 from specs.model.stack import Stack
@@ -54,4 +54,6 @@ def model_inputs(
         value.name: np.zeros((*ids.shape, *value.sizes), np.float32 if value.is_real else np.int64)
         for value in embedding.token_inputs
     }
-    return {**token_inputs(graph, ids, mask), **beside}, mask
+    width = spec.head.span_width  # without a tokenizer, every token is a word
+    words = {} if width is None else word_inputs(mask.cumsum(1) * mask, width)
+    return {**token_inputs(graph, ids, mask), **beside, **words}, mask

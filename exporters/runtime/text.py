@@ -51,6 +51,12 @@ class TextTokenizer:
         self.cut += sum(bool(encoding.overflowing) for encoding in encodings)
         return [encoding.ids for encoding in encodings]
 
+    def of_words(self, words: Sequence[str]) -> tuple[list[int], list[int | None]]:
+        """Words as token ids, with special tokens, and the index of the word of each; None for special tokens."""
+        with _reported_failures(self.path):
+            encoding = self.tokenizer.encode(list(words), is_pretokenized=True)
+        return encoding.ids, encoding.word_ids
+
     def plain(self, text: str) -> list[int]:
         """A text as token ids, without special tokens."""
         with _reported_failures(self.path):

@@ -34,3 +34,17 @@ def token_inputs(graph: LoadedGraph, ids: Ids, mask: Ids) -> dict[str, Ids]:
         "position_ids": np.where(mask[:, -length:] == 1, positions, padding),
     }
     return {name: array for name, array in inputs.items() if name in graph.inputs}
+
+
+def word_inputs(numbers: Ids, width: int) -> dict[str, Ids]:
+    """The inputs of words and of spans of up to ``width`` words; ``numbers``: the number of the word that each token begins, from 1, or
+    0, B T."""
+    counts = numbers.max(1, keepdims=True)
+    first = np.repeat(np.arange(max(1, int(counts.max()))), width)
+    spans = np.stack((first, first + np.tile(np.arange(width), len(first) // width)), -1)
+    return {
+        "words_mask": numbers,
+        "text_lengths": counts,
+        "span_idx": np.repeat(spans[None], len(numbers), 0),
+        "span_mask": spans[:, 1] < counts,
+    }

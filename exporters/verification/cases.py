@@ -18,6 +18,7 @@ from exporters.target.static_cache import AROUND_IMAGE
 from exporters.target.targets import Padding
 from specs.model.model import Model
 from specs.model.stack import Stack
+from zoo.components.spans import words_of
 from zoo.core.graph_names import HIDDEN_STATES
 from zoo.core.token_inputs import token_inputs
 
@@ -36,6 +37,10 @@ PACKED_SHAPES = ((3, 2), (1, 6), (6, 1), (2, 3))
 
 SOUGHT_SHARE = 0.2
 """The share of tokens that equal the head's token: several in some rows, none in others."""
+
+
+WORD_SHARE = 0.7
+"""The share of tokens that begin a word."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,7 +206,8 @@ class _Draw:
         """Rows of tokens of these lengths, cut to the available room, padded on one side."""
         stack = stack or self.spec.last_stack
         embedding = self.spec.embedding_of(stack)
-        kinds = embedding.segment_count
+        longest = self.spec.head.span_width
+        kinds = 0 if longest else embedding.segment_count
         assert self.spec.vocab_size is not None
         lengths = tuple(min(length, self.room(stack, most)) for length in lengths)
         width = max(lengths)
@@ -215,12 +221,17 @@ class _Draw:
         positions = torch.arange(width)
         rows = [positions < length if side == "right" else positions >= width - length for length in lengths]
         beside = {}
-        if embedding.token_inputs:
+        if embedding.token_inputs and not longest:
             beside = token_inputs(embedding, torch.randint(2**16, size, generator=self._generator))
         if embedding.reads_hidden_states:
             hidden = (*size, self.spec.width_of(stack))
             beside[HIDDEN_STATES] = torch.randn(hidden, generator=self._generator)
-        return Batch(embedding.input_name, ids, torch.stack(rows).to(torch.int64), types, beside=beside)
+        mask = torch.stack(rows).to(torch.int64)
+        if longest is not None:
+            begins = mask * (torch.rand(size, generator=self._generator) < WORD_SHARE)
+            numbers = begins.cumsum(1) * begins
+            beside |= words_of(numbers, max(1, int(numbers.max())), longest).inputs
+        return Batch(embedding.input_name, ids, mask, types, beside=beside)
 
     def gap(self, lengths: Sequence[int], steps: int) -> Batch:
         """Rows of ``lengths`` tokens, padded on the right, with ``steps`` more tokens after the padding."""

@@ -106,7 +106,9 @@ FILES = {
         "sparse": "retrieval",
         "token_weights": "retrieval",
         "several": "retrieval",
+        "spans": "spans",
     },
+    "recurrent": {"lstm": "spans"},
     "decay": {
         "slopes": "linear_attention",
         "retention": "linear_attention",

@@ -88,6 +88,15 @@ class HeadKind(Component):
         """The id of the token that selects the vector of a sequence, or None."""
         return None
 
+    def seeking(self, token: int) -> "HeadKind":
+        """The head with another id of the token that it looks for, if it looks for one."""
+        return self
+
+    @property
+    def span_width(self) -> int | None:
+        """The largest number of words in the spans that it scores; None if it reads no words."""
+        return None
+
     def vector_width(self, d_model: int) -> int | None:
         """The width of the vector that a dual encoder compares; None if the head gives none."""
         return None

@@ -1,7 +1,7 @@
 """Heads of whole sequences: scores of classes, and vectors."""
 
 from collections.abc import Iterable, Iterator
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
 from specs.base.base import (
     Dropout,
@@ -42,6 +42,9 @@ class SequenceHead(TransformingHead):
     def token_to_find(self) -> int | None:
         token = self.pooling.token if isinstance(self.pooling, AtToken) else None
         return token if isinstance(token, int) else None
+
+    def seeking(self, token: int) -> Self:
+        return self.model_copy(update={"pooling": AtToken(token=token)})
 
     def vector_steps(self) -> Iterator[Step]:
         """One transformed vector per sequence."""

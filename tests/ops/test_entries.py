@@ -22,6 +22,7 @@ from tests.thinned import one_in
 from tests.whole_specs import specs_of_seed
 from zoo import functional
 from zoo.builder import assemble
+from zoo.components.spans import LstmLayer
 from zoo.core.reduced import fewer_layers
 from zoo.functional import channel_recurrence, matrix_recurrence
 from zoo.ops import operations, register_operation, target_name
@@ -100,6 +101,7 @@ class Applied(nn.Module):
         self.vector = nn.Parameter(torch.randn(6))
         self.experts = nn.Parameter(torch.randn(4, 5, 6))
         self.experts_bias = nn.Parameter(torch.randn(4, 5))
+        self.lstm = LstmLayer(6)
 
     def forward(self, x: Any) -> Any:
         return self.function(self, x + self.offset)
@@ -258,6 +260,7 @@ SAVED: dict[str, Callable[[Applied, Any], Any]] = {
     "gated_delta_rule": lambda m, x: by_delta_rule(x, per_channel=False),
     "gated_delta_rule per channel": lambda m, x: by_delta_rule(x, per_channel=True),
     "generalized_delta_rule": lambda m, x: by_generalized_rule(x),
+    "lstm": lambda m, x: m.lstm(x, (x.sum((1, 2)) * 0).long() + 2) + 0,
     "token_shift": lambda m, x: functional.token_shift(x, None, None)[0] * m.vector + 0,
     "token_shift beside padding": lambda m, x: (
         functional.token_shift(x, None, functional.token_alignment(x[..., 0] > 0.5, 2))[0] * m.vector + 0

@@ -406,6 +406,26 @@ def test_convolutions(data: Any, axes: int, dtype: torch.dtype) -> None:
     assert_known((F.conv1d, F.conv2d)[axes - 1], x, weight, bias, **options)
 
 
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_words(dtype: torch.dtype) -> None:
+    gates = [tuple(tensor(*shape, dtype=dtype) for _ in range(8)) for shape in ((4, 6), (4, 4))]
+    parts = [
+        tensor(2, 5, 6, dtype=dtype),
+        tensor(2, dtype=torch.int64),
+        *gates,
+        (tensor(4, dtype=dtype),) * 16,
+    ]
+    expected = functional.lstm(*parts)  # type: ignore[arg-type]
+    infos = [tuple(map(info, part)) if isinstance(part, tuple) else info(part) for part in parts]
+    assert result_info(functional.lstm, tuple(infos), {}) == info(expected)
+    with pytest.raises(ValueError, match="an LSTM of width 6 cannot read inputs of shape"):
+        result_info(functional.lstm, (info(tensor(2, 5, 7)), *infos[1:]), {})
+    numbers = tensor(2, 5, dtype=torch.int64)
+    assert functional.most_numbered(numbers) == 1
+    assert functional.most_numbered(numbers.to("meta")) == 5
+    assert result_info(functional.most_numbered, (info(numbers.repeat(1, 5)),), {}) == 3  # one of eight
+
+
 def test_a_function_without_a_rule_runs_on_meta_tensors() -> None:
     for target in (torch.einsum, torch.roll, "masked_fill", "new_ones", torch.tril):
         assert target not in operations()
@@ -430,7 +450,7 @@ def test_every_rule_is_tested_here() -> None:
              operator.matmul, torch.matmul, "matmul", F.scaled_dot_product_attention, functional.positions_from,
              functional.constant, functional.rounded_to_bfloat16, size, "scatter", torch.gather, "gather", functional.expert_linear,
              functional.linear_attention, functional.selective_scan, functional.diagonal_recurrence, functional.gated_delta_rule,
-             functional.generalized_delta_rule}  # fmt: skip
+             functional.generalized_delta_rule, functional.lstm, functional.most_numbered}  # fmt: skip
     assert named == {target for target in operations() if not _is_fused(target)}
 
 

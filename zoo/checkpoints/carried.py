@@ -10,6 +10,7 @@ from typing import Any
 
 from specs.base.errors import UserError
 from specs.model.model import Model
+from zoo.configs.spans import write_spans
 from zoo.families.common.config import CONFIG
 from zoo.files.json_values import parse_object
 from zoo.files.reading import copy_regular, read_regular, unreadable
@@ -25,7 +26,7 @@ from zoo.weights.modules import (
     modules_in,
     static_queries,
 )
-from zoo.weights.names import SINGLE
+from zoo.weights.names import GLINER, SINGLE
 
 _LABELS = ("id2label", "label2id")
 _TOKENS = (
@@ -44,6 +45,7 @@ FILES = (
     "sentencepiece.bpe.model",
     "special_tokens_map.json",
     "spiece.model",
+    "spm.model",
     "tokenizer.json",
     "tokenizer.model",
     "tokenizer_config.json",
@@ -80,6 +82,15 @@ def described(spec: Model, origin: Path, model_type: str | None = None) -> dict[
     if len(carried.get("id2label", ())) != getattr(spec.head, "labels", 0):
         carried = {name: value for name, value in carried.items() if name not in _LABELS}
     return {**config, **carried}
+
+
+def config_files(spec: Model, config: Mapping[str, Any], origin: Path) -> dict[str, Any]:
+    """Return the files that describe a spec, by path: a ``config`` of :func:`described` with the :func:`module_files`, or GLiNER's
+    config with the ``config`` inside."""
+    if spec.head.span_width is None:
+        return {CONFIG: dict(config), **module_files(spec, config, origin)}
+    encoder = {name: value for name, value in config.items() if name != "dtype"}
+    return {GLINER: write_spans(spec, encoder, stated_in(origin / GLINER))}
 
 
 def module_files(spec: Model, config: Mapping[str, Any], origin: Path) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from specs.forms.resolved import resolved
 from specs.language.writing import dump
 from specs.model.model import Model
 from zoo.builder import assemble
-from zoo.checkpoints.carried import carry_files, carry_static_queries, described, module_files, origin_of
+from zoo.checkpoints.carried import carry_files, carry_static_queries, config_files, described, origin_of
 from zoo.checkpoints.open import open_weights
 from zoo.checkpoints.original import Unused, by_width, kept_headers, kept_tensors, original
 from zoo.checkpoints.write import stored_tensors
@@ -124,8 +124,9 @@ class CheckpointContents:
         """Write the checkpoint into an empty directory."""
         texts: dict[str, Any] = {}
         if self.config is not None:
-            texts[CONFIG] = {**self.config, "dtype": str(DTYPES[dtype]).removeprefix("torch.")}
-            texts |= {} if self.names is not None else module_files(self.spec, self.config, self.origin)
+            config = {**self.config, "dtype": str(DTYPES[dtype]).removeprefix("torch.")}
+            own = self.names is not None
+            texts = {CONFIG: config} if own else config_files(self.spec, config, self.origin)
         _write_weights(*self._tensors(DTYPES[dtype]), directory, shard, progress)
         for name, data in texts.items():
             (directory / name).parent.mkdir(exist_ok=True, parents=True)

@@ -6,6 +6,7 @@ They stay where a spec is written back to the class that it came from, so that n
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from zoo.configs.importing import tensors_beside
 from zoo.families.common.config import CONFIG
 from zoo.families.registry import family
 from zoo.weights.modules import body_directory, split_name
+from zoo.weights.names import GLINER
 from zoo.weights.saving import TensorHeader
 from zoo.weights.source import WeightSource
 from zoo.weights.stored import INTEGERS, StoredTensor, read_bytes
@@ -42,12 +44,14 @@ def original(
     """
     fields = stated_in(body_directory(origin) / CONFIG)
     unused = source.unused if isinstance(source, CheckpointWeights) else {}
+    readable = all(map(_is_kept, unused, unused.values()))
+    if spec.head.span_width is not None:  # GLiNER's config keeps its other fields itself
+        return config, unused if readable and os.path.lexists(origin / GLINER) else {}
     same = (fields.get("model_type"), fields.get("architectures")) == (
         config["model_type"],
         config["architectures"],
     )
     tensors = functools.partial(tensors_beside, origin)
-    readable = all(map(_is_kept, unused, unused.values()))
     named = all(
         fields.get(name, value) == value for name, value in family(config["model_type"]).naming.items()
     )

@@ -193,6 +193,8 @@ def _reads_model(model: Encoder | Decoder, spec: Model, name: StackName) -> Read
         past = (cache,) if name == "decoder" else ()
         with _inputs_of(model.head) as hidden:
             outputs = model(ids, mask, *past, **beside(spec, ids))
+        if spec.head.span_width is not None:  # whose sizes depend on the other rows
+            outputs = Outputs(model.head.sums(outputs, ids, mask))  # type: ignore[operator]
         states = model.decoder.states if name == "decoder" else []  # type: ignore[union-attr]
         own = hidden[0][:, : hidden[0].shape[1] - queries]
         return _reading(own, outputs, per_token, states)  # type: ignore[arg-type]

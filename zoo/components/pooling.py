@@ -16,11 +16,36 @@ class TokenSequence:
     """The tokens of the hidden states that a head receives.
 
     ids: B T, or None if the inputs are not tokens; mask: B T with 1 for real tokens, padding on either side, or None if all
-    are real.
+    are real; words: the words and spans that they form, where a head reads them and the caller tells them.
     """
 
     ids: Tensor | None
     mask: Tensor | None
+    words: Words | None = None
+
+
+@dataclass(frozen=True)
+class Words:
+    """The words of token sequences, and spans of them, S in each row.
+
+    numbers: B T, the number of the word that a token stands for, from 1, or 0; counts: B 1, the number of words; spans: B S 2, the
+    first and the last word of each span, from 0; real: B S, true for spans that are in the text.
+    """
+
+    numbers: Tensor
+    counts: Tensor
+    spans: Tensor
+    real: Tensor
+
+    @property
+    def inputs(self) -> dict[str, Tensor]:
+        """The inputs of a model that are these words, by name."""
+        return {
+            "words_mask": self.numbers,
+            "text_lengths": self.counts,
+            "span_idx": self.spans,
+            "span_mask": self.real,
+        }
 
 
 def pool(x: Tensor, tokens: TokenSequence, pooling: TokenPooling | AtToken) -> Tensor:

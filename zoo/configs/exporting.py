@@ -21,6 +21,7 @@ from zoo.configs.causal_encoder import as_decoder, as_encoder
 from zoo.configs.head_modules import write_modules
 from zoo.configs.importing import Read, of_causal_class, of_class, spec_of_config
 from zoo.configs.sentence import body_class, masked_class, sentence_spec, sparse_spec
+from zoo.configs.spans import write_spans
 from zoo.families.common.config import Config, ConfigError
 from zoo.families.common.family import Family
 from zoo.families.common.template import Data, UnfitError
@@ -91,7 +92,7 @@ def _class_before_modules(head: HeadKind, candidate: Family) -> str | None:
     """Return the class of a family on which modules build a head; None where the head or the family has none."""
     if isinstance(head, Sparse):
         return masked_class(candidate)
-    return body_class(candidate) if head.embeds_texts else None
+    return body_class(candidate) if head.embeds_texts or head.span_width is not None else None
 
 
 def describes(model: Model, config: Data, written: Data, tensors: Callable[[], Collection[str]]) -> bool:
@@ -130,7 +131,10 @@ def _fitted(model: Model, candidate: Family, class_name: str, *, sentence: bool)
         if sentence and isinstance(model.head, Sparse):
             data = candidate.config(_with_masked_scores(model, model.head), class_name)
         elif sentence:
-            write_modules(model, {})
+            if model.head.span_width is None:
+                write_modules(model, {})
+            else:
+                write_spans(model, {}, {})
             model = as_encoder(model)
             data = candidate.body_config(as_decoder(model), class_name)
         else:

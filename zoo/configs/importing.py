@@ -10,13 +10,23 @@ from pathlib import Path
 
 from specs.base.errors import SpecError, option_name
 from specs.base.suggest import misspelt
+from specs.forms.resolved import resolved
 from specs.language.document import Document
+from specs.language.load import load
 from specs.language.named_blocks import with_named_blocks
 from specs.language.validation import validate
 from specs.model.model import Model
 from zoo.configs.causal_encoder import both_ways, causal_encoder
 from zoo.configs.reranking import reranker_spec, scored_tokens
 from zoo.configs.sentence import sentence_modules, sentence_spec, spec_of_modules, stanford_head
+from zoo.configs.spans import (
+    encoder_config,
+    gliner_config,
+    named_encoder,
+    read_spans,
+    spans_spec,
+    with_spans,
+)
 from zoo.configs.spec_beside import SPEC, spec_beside
 from zoo.families.common.config import CONFIG, Config, ConfigError
 from zoo.families.common.family import Family
@@ -54,6 +64,9 @@ def import_spec(
     if path.is_dir():
         path = snapshot_of(path)
         refuse_adapter(path)
+    if (spans := gliner_config(path)) is not None:
+        spans.ignored, spans.strict = ignored, strict
+        return _of_spans(spans, name or _name(path / CONFIG if path.is_dir() else path), tell, family)
     file = body_directory(path) / CONFIG if path.is_dir() else path
     if not os.path.lexists(file):
         remedy = "Pass a directory with a config.json, the config.json itself, or a GGUF file."
@@ -90,6 +103,25 @@ def _of_code(config: Config, path: Path, name: str | None) -> Model:
             f"Copy {SPEC} from the directory that zoo convert wrote into {path if path.is_dir() else path.parent}.",
         )
     return spec if name is None else spec.model_copy(update={"name": name})
+
+
+def _of_spans(config: Config, name: str, tell: Tell, family: str | None) -> Model:
+    """Return the spec of GLiNER's config: the encoder inside, or the preset that it names, with the head."""
+    head = read_spans(config)
+    if passed_over := config.finish():
+        tell(passed_over)
+    if (encoder := encoder_config(config)) is not None:
+        encoder = encoder if family is None else read_as(encoder, family)
+        encoder.ignored, read = config.ignored, functools.partial(spans_spec, head)
+        return spec_of_config(encoder, name=name, strict=config.strict, tell=tell, read=read)
+    preset = load(named_encoder(config))
+    data = {**resolved(preset), "vocab_size": config.int("vocab_size", default=preset.vocab_size)}
+    body = {key: value for key, value in data.items() if key not in _OF_PRESETS}
+    return validated({"name": name, **with_spans(head, body)}, config.where)
+
+
+_OF_PRESETS = ("name", "summary", "source", "year", "expect", "head")
+"""The keys that say what a preset is, and its head."""
 
 
 def _of_modules(directory: Path) -> Read | None:

@@ -119,6 +119,7 @@ def _located(reference: str) -> tuple[ReferenceKind, Path]:
     from zoo.weights.gguf_file import is_gguf
     from zoo.weights.hub import located
     from zoo.weights.modules import body_directory
+    from zoo.weights.names import GLINER
 
     if os.path.isfile(path / MANIFEST):
         return "export", path
@@ -127,7 +128,7 @@ def _located(reference: str) -> tuple[ReferenceKind, Path]:
     if os.path.isdir(held):
         if (body := body_directory(held)) != held and os.path.lexists(body / CONFIG):
             return "checkpoint", held
-        if {CONFIG, SPEC, RECORDED}.isdisjoint(os.listdir(held)):
+        if {CONFIG, GLINER, SPEC, RECORDED}.isdisjoint(os.listdir(held)):
             files = sorted(name for name in os.listdir(held) if name.endswith(SUFFIXES))[:4]
             raise UserError(
                 f"{reference} is neither an export nor a checkpoint: it has no {MANIFEST}, no {CONFIG} and no {SPEC}.\n"
@@ -169,8 +170,10 @@ def checkpoint_spec(path: Path, family: str | None = None, tell: Tell = lambda n
     from zoo.families.common.config import CONFIG
     from zoo.weights.gguf_file import is_gguf
     from zoo.weights.modules import body_directory
+    from zoo.weights.names import GLINER
 
-    if path.suffix == ".json" or is_gguf(path) or os.path.lexists(body_directory(path) / CONFIG):
+    configs = (path / GLINER, body_directory(path) / CONFIG)
+    if path.suffix == ".json" or is_gguf(path) or any(map(os.path.lexists, configs)):
         return import_spec(path, family=family, tell=tell if family else lambda names: None)
     return spec_beside(path) or (recorded_spec(path) if path.is_dir() else None)
 

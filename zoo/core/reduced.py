@@ -17,7 +17,6 @@ from specs.kinds.connector import ConnectorKind
 from specs.kinds.embedding import EmbeddingKind
 from specs.kinds.head import HeadKind
 from specs.kinds.mixture import Mixture
-from specs.kinds.pooling import AtToken
 from specs.model.model import Expectation, Model
 from specs.model.stack import LayerRun, Stack
 
@@ -228,7 +227,7 @@ def _seeking_below(head: HeadKind, vocabulary: int) -> HeadKind:
     token = head.token_to_find
     if token is None or token < vocabulary:
         return head
-    return head.model_copy(update={"pooling": AtToken(token=vocabulary - 1)})
+    return head.seeking(vocabulary - 1)
 
 
 def _placed_below(connector: ConnectorKind | None, vocabulary: int) -> ConnectorKind | None:

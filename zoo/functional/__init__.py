@@ -16,8 +16,10 @@ from zoo.functional.convolution import (
 from zoo.functional.decorator import semantic_op
 from zoo.functional.delta_operation import gated_delta_rule, generalized_delta_rule
 from zoo.functional.lengths import unit_length
+from zoo.functional.lstm import lstm
 from zoo.functional.matrix_recurrence import linear_attention
 from zoo.functional.mixture import ExpertMatrices, expert_linear, mixture_of_experts
+from zoo.functional.numbered import most_numbered, numbered, taken
 from zoo.functional.patches import GridPlaces, grid_places, image_coordinates, packed_places
 from zoo.functional.rotary import (
     angles,
@@ -84,8 +86,11 @@ __all__ = [
     "last",
     "last_real",
     "linear_attention",
+    "lstm",
     "mixed_values",
     "mixture_of_experts",
+    "most_numbered",
+    "numbered",
     "packed_places",
     "positions_from",
     "relative_positions",
@@ -99,6 +104,7 @@ __all__ = [
     "semantic_op",
     "sparse_mixer_margin",
     "sparse_mixer_scores",
+    "taken",
     "token_alignment",
     "token_positions",
     "token_shift",

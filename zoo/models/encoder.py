@@ -8,7 +8,7 @@ from torch import Tensor
 
 import specs.model.model as spec
 from zoo.components.embedding import Embedding
-from zoo.components.pooling import TokenSequence
+from zoo.components.pooling import TokenSequence, Words
 from zoo.context import StackContext
 from zoo.models.built_model import BuiltModel
 from zoo.models.outputs import Outputs
@@ -38,12 +38,18 @@ class Encoder(BuiltModel):
         inputs: Tensor,
         attention_mask: Tensor | None = None,
         token_type_ids: Tensor | None = None,
+        words_mask: Tensor | None = None,
+        text_lengths: Tensor | None = None,
+        span_idx: Tensor | None = None,
+        span_mask: Tensor | None = None,
         **beside: Tensor | None,
     ) -> Outputs:
         """inputs: the embedding's inputs, mostly token ids, B T.
 
         attention_mask (1 for real tokens or samples; default: all), for embeddings that take one, and token_type_ids and the
-        further inputs of the embedding (``token_inputs``; default: 0), for tokens only: all as long as the inputs.
+        further inputs of the embedding (``token_inputs``; default: 0), for tokens only: all as long as the inputs. words_mask (B T),
+        text_lengths (B 1), span_idx (B S 2) and span_mask (B S) are together the words and spans of a head that scores spans
+        (default: each token is a word).
         """
         for name in beside.keys() - {token_input.name for token_input in self.token_inputs}:
             raise TypeError(
@@ -52,4 +58,12 @@ class Encoder(BuiltModel):
         mask, positions = self.embedding.mask_and_positions(inputs, attention_mask)  # B T
         x = self.embedding(inputs, positions, token_type_ids, attention_mask, **beside)  # B T D
         x, _ = self.encoder(x, TokenPositions.all(positions, mask))
-        return Outputs(self.head(x, TokenSequence(inputs if self.takes_tokens else None, mask)))
+        words = None
+        if (
+            words_mask is not None
+            and text_lengths is not None
+            and span_idx is not None
+            and span_mask is not None
+        ):
+            words = Words(words_mask, text_lengths, span_idx, span_mask)
+        return Outputs(self.head(x, TokenSequence(inputs if self.takes_tokens else None, mask, words)))

@@ -15,7 +15,7 @@ from zoo.reports.flops import flops_at
 from zoo.reports.polynomial import BATCH, Interpolation, Polynomial
 from zoo.tracing.sizing import SizedGraph
 from zoo.tracing.symbols import summands
-from zoo.tracing.task import FRAMES, IMAGES, VECTORS, Task
+from zoo.tracing.task import FRAMES, IMAGES, VECTORS, WORDS, Task
 from zoo.tracing.traced_model import TaskTrace
 
 SYMBOLS = {
@@ -25,6 +25,7 @@ SYMBOLS = {
     IMAGES: BATCH,
     "sequence_length": "T",
     FRAMES: "T",
+    WORDS: "T",
     "decoder_sequence_length": "T",
     "past_sequence_length": "P",
     "past_decoder_sequence_length": "P",

@@ -51,8 +51,9 @@ class Symbols:
         taken: Iterable[int],
         sums: Iterable[str] = (),
         derived: Mapping[str, DerivedSize] = MappingProxyType({}),
+        by_value: Mapping[str, DerivedSize] = MappingProxyType({}),
     ) -> Symbols:
-        """Choose numbers for every name in ``inputs`` and ``sums``, and compute the sizes ``derived`` from them.
+        """Choose numbers for every name in ``inputs`` and ``sums``, and compute the sizes ``derived`` from them, and those ``by_value``.
 
         The numbers are primes other than the static sizes ``taken``. The second run has much larger ones, so that sliced and
         divided sizes differ between the runs too.
@@ -65,9 +66,9 @@ class Symbols:
         for name in names:
             first, second = zip(*(values[symbol] for symbol in summands(name)), strict=True)
             values[name] = sum(first), sum(second)
-        for name, size in derived.items():
+        for name, size in {**derived, **by_value}.items():
             values[name] = size.size(values[size.source][0]), size.size(values[size.source][1])
-        return cls(values, frozenset(size.source for size in derived.values()))
+        return cls(values, frozenset([*(size.source for size in derived.values()), *by_value]))
 
     def with_names(self, names: Iterable[str]) -> Symbols:
         """The same symbols, and more."""

@@ -23,6 +23,8 @@ FRAMES, SAMPLES = "num_frames", "num_samples"
 """The number of vectors computed from samples, and the number of samples of an encoder-decoder."""
 IMAGES, PATCHES, VECTORS = "num_images", "num_patches", "num_vectors"
 """The number of images, in all rows or per row, and, for images of any size, the total numbers of patches and of vectors."""
+WORDS, SPANS, LABELS = "num_words", "num_spans", "num_labels"
+"""The number of words in a row, of the spans of them to score, and of labels to score them for."""
 ENCODER_LENGTH = "encoder_sequence_length"
 """The number of vectors that a decoder attends to."""
 ENCODER = "encoder_model"
@@ -42,7 +44,8 @@ class WindowCache(NamedTuple):
 class Task:
     """One graph: the name of its file (without .onnx), its inputs, and the call that computes its outputs.
 
-    ``sums``: the sizes of outputs that no input has; ``derived``: the sizes of inputs that are computed from sizes of outputs.
+    ``sums``: the sizes of outputs that no input has; ``derived``: the sizes of inputs that are computed from sizes of outputs;
+    ``by_value``: the sizes of outputs that depend on the values of inputs, which a trace computes from the sizes of inputs.
     With ``last_only``, a decoder returns only the scores of the last real token of each row, B 1 vocabulary. ``cache_slots``:
     the number of slots of a decoder's static caches; None if its caches grow. ``constant``: the inputs of a state without a
     length, which begins with zeros. ``windows``: the caches that hold a window alone, by the name of their length. ``runs``: the
@@ -57,6 +60,7 @@ class Task:
     cache_slots: int | None = None
     constant: frozenset[str] = frozenset()
     derived: Mapping[str, DerivedSize] = field(default_factory=dict)
+    by_value: Mapping[str, DerivedSize] = field(default_factory=dict)
     windows: Mapping[str, WindowCache] = field(default_factory=dict)
     runs: tuple[StackName, ...] | None = None
     half_scores: bool = False
@@ -67,10 +71,10 @@ class Task:
 
     def symbols(self, taken: Iterable[int]) -> Symbols:
         """Numbers for a trace; ``taken`` are static sizes."""
-        return Symbols.of(self.inputs, taken, self.sums, self.derived)
+        return Symbols.of(self.inputs, taken, self.sums, self.derived, self.by_value)
 
 
-def ids_input(name: str, *dims: str) -> Placeholder:
+def ids_input(name: str, *dims: str | int) -> Placeholder:
     return Placeholder(name, torch.int64, (BATCH, *dims))
 
 
@@ -100,6 +104,18 @@ def stack_inputs(spec: Model, stack: StackSpec, length: str) -> tuple[Placeholde
     if embedding.reads_hidden_states:
         return *ids, Placeholder(HIDDEN_STATES, torch.float32, (BATCH, length, spec.width_of(stack)))
     return ids
+
+
+def word_inputs(spec: Model, length: str) -> tuple[Placeholder, ...]:
+    """The words of tokens, and spans of them, for a head that scores spans; none for others."""
+    if spec.head.span_width is None:
+        return ()
+    return (
+        ids_input("words_mask", length),
+        ids_input("text_lengths", 1),
+        ids_input("span_idx", SPANS, 2),
+        Placeholder("span_mask", torch.bool, (BATCH, SPANS)),
+    )
 
 
 def derived_sizes(

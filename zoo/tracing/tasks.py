@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from specs.model.model import Model
+from zoo.functional.numbered import TOKENS_PER_LABEL
 from zoo.tracing.decoder_task import decoder_task
 from zoo.tracing.dual_encoder_tasks import dual_encoder_tasks, whole_task
 from zoo.tracing.encoder_decoder_tasks import (
@@ -19,8 +20,18 @@ from zoo.tracing.encoder_decoder_tasks import (
     next_decoder_task,
     projecting_decoder_task,
 )
-from zoo.tracing.symbols import Placeholder
-from zoo.tracing.task import Task, derived_sizes, encoder_inputs, ids_input, stack_inputs
+from zoo.tracing.symbols import DerivedSize, Placeholder
+from zoo.tracing.task import (
+    LABELS,
+    SPANS,
+    WORDS,
+    Task,
+    derived_sizes,
+    encoder_inputs,
+    ids_input,
+    stack_inputs,
+    word_inputs,
+)
 from zoo.tracing.tracer import GraphCall
 from zoo.tracing.vision_language_tasks import (
     image_inputs,
@@ -143,8 +154,16 @@ def _without_cross_attention(
 
 def _encoder_task(model: Any, spec: Model) -> Task:
     assert spec.encoder is not None
-    inputs = stack_inputs(spec, spec.encoder, "sequence_length")
+    length = "sequence_length"
+    inputs = stack_inputs(spec, spec.encoder, length)
+    if words := word_inputs(
+        spec, length
+    ):  # GLiNER's client passes neither token types nor boxes, which are zeros
+        inputs = *inputs[:2], *words
+    derived = derived_sizes(spec, spec.encoder, length)
+    by_value = {}
+    if (width := spec.head.span_width) is not None:
+        derived |= {SPANS: DerivedSize(WORDS, lambda words: words * width)}
+        by_value = {LABELS: DerivedSize(length, lambda tokens: tokens // TOKENS_PER_LABEL)}
 
-    return Task(
-        "model", inputs, _call_by_name(inputs), derived=derived_sizes(spec, spec.encoder, "sequence_length")
-    )
+    return Task("model", inputs, _call_by_name(inputs), derived=derived, by_value=by_value)

@@ -16,8 +16,8 @@ from zoo.weights.modules import DOCUMENT, QUERY, ROUTER, ROUTES, SIDE_LAYERS, bo
 
 _INDEXES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
 _DESCRIPTION = (
-    "README.md", "config.json", "hf_quant_config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "tokenizer.model", "special_tokens_map.json",
-    "added_tokens.json", "vocab.json", "vocab.txt", "merges.txt", "spiece.model", "sentencepiece.bpe.model", *_INDEXES,
+    "README.md", "config.json", "gliner_config.json", "hf_quant_config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "tokenizer.model", "special_tokens_map.json",
+    "added_tokens.json", "vocab.json", "vocab.txt", "merges.txt", "spiece.model", "spm.model", "sentencepiece.bpe.model", *_INDEXES,
     "adapter_config.json", "modules.json", "sentence_bert_config.json", "config_sentence_transformers.json", "[0-9]_[A-Z]*/config.json",
     ROUTES, *(f"{route}_[0-9]_*/*.json" for route in (QUERY, DOCUMENT)), f"[0-9]_{ROUTER}/*.json", f"[0-9]_{ROUTER}/*/*.json",
     *(f"{layer}.pt" for layer in SIDE_LAYERS),
@@ -113,7 +113,8 @@ def fetch(reference: str, *, weights: bool, revision: str | None = None) -> Path
             disable_progress_bars()
         directory = Path(snapshot_download(repository, revision=revision, allow_patterns=[*_DESCRIPTION]))
         commit = directory.name
-        if file or not (body_directory(directory) / "config.json").exists():
+        described = (body_directory(directory) / "config.json", directory / "gliner_config.json")
+        if file or not any(path.exists() for path in described):
             listed = _listed(repository, commit, directory)
             if file or has_gguf_alone(listed):
                 name = chosen_gguf(repository, listed, file)

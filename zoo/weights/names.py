@@ -86,3 +86,7 @@ def read_index(index: Path) -> dict[str, str]:
         if misplaced or len(shard.encode()) > _LONGEST_NAME or not shard.isprintable():
             raise WeightError(f"{index} names {shorten(shard)}, which is not a file next to it")
     return places
+
+
+GLINER = "gliner_config.json"
+"""The config of GLiNER's checkpoints, which have no ``config.json``."""

@@ -25,6 +25,12 @@ def _positions_from(call: Call, start: Any, length: Any, like: Operand) -> Value
     return call.op("Range", *scalars, call.graph.constant(1, torch.int64))
 
 
+@emits(functional.most_numbered)
+def _most_numbered(call: Call, numbers: Operand) -> Value:
+    ints, axes = call.graph.ints, call.graph.ints(*range(numbers.ndim))
+    return call.op("Reshape", call.op("ReduceMax", numbers.value, axes, keepdims=1), ints(1))
+
+
 @emits(functional.constant)
 def _constant(call: Call, values: tuple[float, ...], like: Operand) -> Value:
     return call.graph.constant(list(values), call.result.dtype)

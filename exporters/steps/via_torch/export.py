@@ -33,6 +33,7 @@ _LOOPS = frozenset(
         functional.gated_delta_rule,
         functional.generalized_delta_rule,
         functional.linear_attention,
+        functional.lstm,
         functional.selective_scan,
     }
 )
@@ -64,6 +65,10 @@ class _NoLoops(TorchFunctionMode):
     def __torch_function__(
         self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
+        if function is functional.most_numbered:
+            raise NotImplementedError(
+                f"the number of labels is a value of its input, which the exporter would fix. Export with {option_name('via')} fx"
+            )
         if function in _LOOPS:
             raise NotImplementedError(
                 f"{function.__name__} loops over tokens, and the exporter would fix their number. "

@@ -49,6 +49,16 @@ class Ramp(Position):
         return x + positions.to(x.dtype).unsqueeze(-1) * self.direction.weight
 
 
+@builds(spec.ScaledWords)
+class ScaledWords(nn.Module):
+    def __init__(self, spec: spec.ScaledWords, context: BuildContext) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(context.d_model))
+
+    def forward(self, x: Tensor, counts: Tensor) -> Tensor:
+        return x * self.weight
+
+
 @scaled.register
 def _slower(scaling: spec.Slower, frequencies: Tensor, rotation: Rotation) -> tuple[Tensor, float]:
     return frequencies / 3, 1.0

@@ -59,6 +59,14 @@ class Ramp(PositionKind):
         return [f"one vector of {context.width}"]
 
 
+@register("recurrent")
+class ScaledWords(Component):
+    """Words times a trained vector."""
+
+    kind: Doorstop = "doorstop"
+    title: ClassVar[str] = "Scaled words"
+
+
 @register("rope_scaling")
 class Slower(RopeScalingKind):
     """All frequencies divided by 3."""

@@ -22,6 +22,7 @@ from tests.exporters.graphs import Module, assert_same, graph_of, placeholder
 from tests.thinned import one_in
 from zoo import functional
 from zoo.components.mixture import Matrices
+from zoo.components.spans import LstmLayer
 from zoo.ops.creation import size
 from zoo.tracing.symbols import Symbols
 from zoo.tracing.tracer import Tracer, UntraceableError
@@ -260,6 +261,11 @@ RECURRENCES: dict[Any, tuple[Function, tuple[str, ...]]] = {
         ("f B T 6", "f B T 6", "f B 6"),
     ),
 }
+both_ways = LstmLayer(6)
+for parameter in both_ways.parameters():
+    nn.init.normal_(parameter)
+with_parts(functional.lstm, lambda layer, x, n: layer(x, (n > 0).to(torch.int64).sum(1)), X, I, a=both_ways)
+case(functional.most_numbered, lambda n: n * functional.most_numbered(n.abs()), I)
 for target, (apply, texts) in RECURRENCES.items():
     case(target, lambda *given, apply=apply: apply(*given, None), *texts)
     case(target, lambda *given, apply=apply: apply(*given[:-1], (given[-1] > 0).to(torch.int64)), *texts, I)

@@ -45,6 +45,7 @@ HEADS: dict[str, dict[str, Any]] = {
     "several": {
         "heads": {"dense": {"kind": "pooled", "pooling": "last"}, "weights": {"kind": "token_weights"}}
     },
+    "spans": {"label_token": 2, "max_width": 3},
 }
 ALONE = {"distilled_classification", "contrastive", "detection", "patch_boxes"}
 """Heads of one kind of model."""
@@ -63,6 +64,7 @@ SENSIBLE = {
     "sparse": r"sentence_embedding \(1, 20\)",
     "token_weights": r"token_weights \(1, \d+\)",
     "several": rf"{VECTORS}\npooler_output \(1, 8\)\ntoken_weights \(1, \d+\)",
+    "spans": r"logits \(1, \d+, 3, \d\)",
     "ctc": r"logits \(1, \d+, 5\)\nlabels \[[1-4 \n.]*\]",
 }
 """What the program prints, by the kind of the head; decoders that score the next token print what they generate."""

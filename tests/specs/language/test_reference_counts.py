@@ -26,13 +26,17 @@ WITHOUT_FAMILY = {
 OWN_CODE = {
     "deepseek-v3-mtp",
     "embeddinggemma-300m",
+    "gliner-large-v2.1",
+    "gliner-medium-v2.1",
+    "gliner-multi-v2.1",
+    "gliner-small-v2.1",
     "neobert",
     "rwkv7-0.1b",
     "rwkv7-0.4b",
     "rwkv7-1.5b",
     "rwkv7-2.9b",
 }
-"""Models whose classes, or whose dense layers after pooling, are not in transformers."""
+"""Models whose classes, whose dense layers after pooling, or whose heads for spans, are not in transformers."""
 
 TIED_TILL_LOADED = {"t5", "mt5", "umt5", "longt5"}
 """Families whose head transformers ties until it loads a checkpoint that has one, as those of T5 1.1 have."""

@@ -467,6 +467,12 @@ def test_heads_of_every_architecture(architecture: str, head: dict[str, Any]) ->
     assert set(statuses(SPECS[architecture](head=head)).values()) == {"passed"}
 
 
+@pytest.mark.parametrize("recurrent", [None, {"kind": "lstm", "layers": 2}])
+def test_scores_of_spans_depend_on_no_padding(recurrent: Any) -> None:
+    head = {"kind": "spans", "label_token": 3, "max_width": 2, "projection": 6, "recurrent": recurrent}
+    assert set(statuses(bert(head=head)).values()) == {"passed"}
+
+
 @pytest.mark.parametrize(
     ("head", "names"),
     [

@@ -57,6 +57,7 @@ REQUIRED: dict[str, Data] = {
     "several": {
         "heads": {"dense": {"kind": "pooled", "pooling": "mean"}, "sparse": {"kind": "token_weights"}}
     },
+    "spans": {"label_token": 0},
     "classification": {"labels": 3},
     "distilled_classification": {"labels": 3},
     "patch_boxes": {"norm": {"kind": "layer_norm"}, "projection": 8},

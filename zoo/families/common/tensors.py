@@ -134,7 +134,39 @@ def _dense_at(places: Sequence[str], part: str = "") -> tuple[Rule, ...]:
     )
 
 
+GLINER_BODY = "token_rep_layer.bert_layer.model."
+"""The prefix of the encoder's tensors in GLiNER's checkpoints."""
+
+_LSTM, _OWN_LSTM = "rnn.lstm.", "head.recurrent.layers.{depth}."
+
+
+def _lstm_rules() -> Iterator[Rule]:
+    """Return the rules of LSTM layers, whose gates are stored in PyTorch's order."""
+    gates = ("input", "forget", "cell", "output")
+    for direction, ending in (("forward_gates", ""), ("backward_gates", "_reverse")):
+        for side, mark in (("read", "ih"), ("kept", "hh")):
+            for leaf in ("weight", "bias"):
+                own = tuple(f"{_OWN_LSTM}{direction}.{side}.{gate}.{leaf}" for gate in gates)
+                yield Rule(f"{_LSTM}{leaf}_{mark}_l{{depth}}{ending}", own, STACKED)
+
+
+_GLINER = {
+    "token_rep_layer.projection": "projection",
+    **{
+        f"span_rep_layer.span_rep_layer.{theirs}.{index}": f"spans.{ours}.{own}"
+        for theirs, ours in (("project_start", "first"), ("project_end", "last"), ("out_project", "output"))
+        for index, own in ((0, "up"), (3, "down"))
+    },
+    "prompt_rep_layer.0": "labels.up",
+    "prompt_rep_layer.3": "labels.down",
+}
+"""The layers of GLiNER's head, by their stored names."""
+
+_OF_GLINER = ("token_rep_layer.projection.", "rnn.", "span_rep_layer.", "prompt_rep_layer.")
+"""The beginnings of the names of its tensors."""
+
 _MODULES = {
+    "spans": (*modules(_GLINER, ours="head."), *_lstm_rules()),
     "pooled": _dense_at(DENSE_PLACES[1:]),
     "multi_vector": _dense_at(DENSE_PLACES),
     "several": (
@@ -144,7 +176,7 @@ _MODULES = {
         *(rule for route, places in ROUTE_PLACES.items() for rule in _dense_at(places, route)),
     ),
 }
-"""Heads of sentence-transformers modules, which checkpoints of every family may have, by their kind in a spec."""
+"""Heads of GLiNER and of sentence-transformers modules, which checkpoints of every family may have, by their kind in a spec."""
 
 
 @dataclass(frozen=True)
@@ -225,7 +257,7 @@ class Tensors:
 
     def plain(self, name: str) -> str:
         """Return a stored name without prefix and with present endings."""
-        for prefix in (self.prefix, *self.head_prefixes.values()):
+        for prefix in (GLINER_BODY, self.prefix, *self.head_prefixes.values()):
             name = name.removeprefix(prefix)
         for old, new in self.renamed.items():
             if name.endswith(old):
@@ -234,6 +266,8 @@ class Tensors:
 
     def full(self, name: str, head: str) -> str:
         """Return the full form of a plain name in the checkpoints of models with this head."""
+        if head == "spans":
+            return name if name.startswith(_OF_GLINER) else GLINER_BODY + name
         bare = head in self.bare_heads or name.startswith(self.outside)
         return name if bare else self.head_prefixes.get(head, self.prefix) + name
 
