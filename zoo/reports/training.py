@@ -11,8 +11,9 @@ layer's contribution.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -22,7 +23,7 @@ from specs.model.model import Model
 from zoo.builder import assemble
 from zoo.core.collector import collector_paused
 from zoo.core.reduced import fewer_layers
-from zoo.core.remembering import remembered
+from zoo.core.remembering import has_plugin, remembered
 from zoo.ops import TensorInfo
 from zoo.ops.saved import SavedTensor
 from zoo.reports.folding import layer_path
@@ -95,26 +96,34 @@ class Training:
         }
 
 
-@collector_paused()
 def training(spec: Model, dtype: torch.dtype = torch.float32) -> Training:
     """The costs of a training step of a spec's model, with weights in a dtype.
 
     Raises the errors of :func:`zoo.reports.costs.costs`.
     """
+    return trainings(spec, (dtype,))[dtype]
+
+
+@collector_paused()
+def trainings(spec: Model, dtypes: Collection[torch.dtype] = (torch.float32,)) -> dict[torch.dtype, Training]:
+    """The costs of a training step by dtype of the weights, from one trace: see :func:`training`."""
     small = fewer_layers(spec, layers=1)
     longer, counts = with_second_layers(small, layer_kinds(spec, small))
-    step = _reduced(longer, traced_dtype(dtype))
+    steps = _reduced(longer, tuple(dict.fromkeys(map(traced_dtype, dtypes))))
 
     def whole(parts: ByLayer) -> Polynomial:
         return Polynomial.sum(part * counts.get(layer, 1) for layer, part in parts.items())
 
-    passes = Passes(whole(step.forward), whole(step.backward), whole(step.layers))
-    checkpointed = Checkpointed(whole(step.inputs), step.recomputed)
-    return Training(passes, whole(step.fused), whole(step.unfused), checkpointed)
+    def training(step: _ReducedStep) -> Training:
+        passes = Passes(whole(step.forward), whole(step.backward), whole(step.layers))
+        checkpointed = Checkpointed(whole(step.inputs), step.recomputed)
+        return Training(passes, whole(step.fused), whole(step.unfused), checkpointed)
+
+    return {dtype: training(steps[traced_dtype(dtype)]) for dtype in dtypes}
 
 
 def traced_dtype(dtype: torch.dtype) -> torch.dtype:
-    """The dtype that a step is traced in: its values have the same size, and half dtypes share a trace."""
+    """The dtype that a step is read in: its values have the same size, and half dtypes share a reading."""
     return torch.float16 if dtype == torch.bfloat16 else dtype
 
 
@@ -136,22 +145,14 @@ class _ReducedStep:
 
 
 @remembered
-def _reduced(spec: Model, dtype: torch.dtype) -> _ReducedStep:
-    step = _Step(spec, dtype)
-    fused = saved_tensors(step.graph, step.trained, fused=True)
-    unfused = saved_tensors(step.graph, step.trained, fused=False)
-    inputs = _inputs(step.graph, fused, step.layer_of)
-    input_values = {kept.value for kept in inputs if kept.extra is None}
-    inner = [
-        kept for kept in fused if step.layer_of[kept.by] and (kept.extra or kept.value not in input_values)
-    ]
-    return _ReducedStep(
-        **step.passes(),
-        fused=step.bytes(fused),
-        unfused=step.bytes(unfused),
-        inputs=step.bytes(inputs),
-        recomputed=tuple(dict.fromkeys(step.recomputed(inner))),
-    )
+def _reduced(spec: Model, dtypes: tuple[torch.dtype, ...]) -> dict[torch.dtype, _ReducedStep]:
+    """A step by dtype: the step in float32 is that in float16 without casts, unless a plugin's modules may ask for the dtype."""
+    if set(dtypes) != {torch.float16, torch.float32} or has_plugin(spec):
+        return {dtype: _Step(spec, dtype).reduced() for dtype in dtypes}
+    step = _Step(spec, torch.float16)
+    half = step.reduced()
+    step.to_float32()
+    return {torch.float16: half, torch.float32: step.reduced()}
 
 
 class _Step:
@@ -166,23 +167,47 @@ class _Step:
             f"{name}.blocks.{layer}" for name, stack in spec.stacks() for layer in range(stack.depth)
         ]
         self.layer_of = {node: _layer(node, self._layers) for node in self.graph.nodes}
-        self.trained = trained_values(self.graph)
+        self._trained = trained_values(self.graph)
         self._bytes: dict[SavedTensor, Polynomial] = {}
+
+    def reduced(self) -> _ReducedStep:
+        """The step."""
+        fused, unfused = (saved_tensors(self.graph, self._trained, fused=fused) for fused in (True, False))
+        inputs = _inputs(self.graph, fused, self.layer_of)
+        input_values = {kept.value for kept in inputs if kept.extra is None}
+        inner = [
+            kept
+            for kept in fused
+            if self.layer_of[kept.by] and (kept.extra or kept.value not in input_values)
+        ]
+        return _ReducedStep(
+            **self._passes,
+            fused=self._by_layer(fused),
+            unfused=self._by_layer(unfused),
+            inputs=self._by_layer(inputs),
+            recomputed=tuple(dict.fromkeys(self._recomputed(inner))),
+        )
+
+    def to_float32(self) -> None:
+        """Make this the step with weights in float32 in place of float16."""
+        self._trace.to_float32()
+        self._bytes.clear()
 
     @property
     def graph(self) -> fx.Graph:
         return self._trace.graph
 
-    def bytes(self, kept: Iterable[SavedTensor]) -> ByLayer:
+    def _by_layer(self, kept: Iterable[SavedTensor]) -> ByLayer:
         """The bytes of tensors, by the layer whose calls save them."""
         return _by_layer((self._owner(tensor.by), self._size(tensor)) for tensor in kept)
 
-    def recomputed(self, kept: Iterable[SavedTensor]) -> list[Polynomial]:
+    def _recomputed(self, kept: Iterable[SavedTensor]) -> list[Polynomial]:
         """The bytes of the tensors that each layer saves within."""
         sizes = _by_layer((self.layer_of[tensor.by] or "", self._size(tensor)) for tensor in kept)
         return [sizes.get(layer, Polynomial({})) for layer in self._layers]
 
-    def passes(self) -> dict[str, ByLayer]:
+    @cached_property
+    def _passes(self) -> dict[str, ByLayer]:
         """FLOPs of the matrix products: forward, backward, and of the layers' forward pass."""
         parts: dict[str, list[tuple[str, Polynomial]]] = {
             part: [] for part in ("forward", "backward", "layers")
@@ -193,7 +218,7 @@ class _Step:
                 continue
             owner = self._owner(node)
             parts["forward"].append((owner, products))
-            parts["backward"].append((owner, products * _gradients(node, self.trained)))
+            parts["backward"].append((owner, products * _gradients(node, self._trained)))
             if self.layer_of[node]:
                 parts["layers"].append((owner, products))
         return {name: _by_layer(part) for name, part in parts.items()}
