@@ -17,7 +17,7 @@ from specs.base.base import Component, Spec
 from specs.base.registry import kind_of
 from specs.model.model import Model
 
-_ABOUT = {"name", "summary", "source", "year", "expect"}
+_ABOUT = {"name", "summary", "source", "year", "expect", "initialization"}
 """Keys that change no reading."""
 
 _LAYERS = {"layers", "block", "blocks"}
@@ -77,6 +77,14 @@ def reading_key(spec: Model, *, without_layers_of: Iterable[str] = ()) -> str | 
     return spec.model_dump_json(
         exclude={**dict.fromkeys(_ABOUT, True), **dict.fromkeys(without_layers_of, _LAYERS)}
     )
+
+
+def parts_key(parts: Iterable[Any]) -> tuple[str, ...] | None:
+    """All of some parts of a spec, and of plain values, that a reading depends on; None with a plugin's component."""
+    parts = tuple(parts)
+    if any(map(has_plugin, parts)):
+        return None
+    return tuple(part.model_dump_json() if isinstance(part, Spec) else repr(part) for part in parts)
 
 
 def remembered(reading: Reading[Model, Rest, Result]) -> Reading[Model, Rest, Result]:

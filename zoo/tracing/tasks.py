@@ -10,7 +10,12 @@ from typing import Any
 
 from specs.model.model import Model
 from zoo.tracing.decoder_task import decoder_task
-from zoo.tracing.dual_encoder_tasks import dual_encoder_tasks, whole_task
+from zoo.tracing.dual_encoder_tasks import (
+    Outputs,
+    dual_encoder_parts,
+    dual_encoder_tasks,
+    whole_task,
+)
 from zoo.tracing.encoder_decoder_tasks import (
     encode_alone_task,
     encode_task,
@@ -85,12 +90,17 @@ def tasks_with_static_cache(model: Any, spec: Model, cache_slots: int, last_only
     ]
 
 
-def cost_tasks(model: Any, spec: Model) -> list[Task]:
-    """:func:`tasks` with embeddings as part of the decoder, and of a dual encoder the whole model alone."""
-    if spec.architecture == "dual-encoder":
-        return [whole_task(spec, "model")]
+def cost_tasks(model: Any, spec: Model, outputs: Outputs) -> list[Task]:
+    """:func:`tasks` with embeddings as part of the decoder, and of a dual encoder the parts of the whole model."""
     if spec.architecture == "vision-language":
         return [vision_task(spec), decoder_task(model, spec, False, None)]
+    return stored_tasks(model, spec, outputs)
+
+
+def stored_tasks(model: Any, spec: Model, outputs: Outputs) -> list[Task]:
+    """Graphs with the weights of :func:`tasks`: of a dual encoder's whole model the head alone, on the ``outputs`` of the encoders."""
+    if spec.architecture == "dual-encoder":
+        return dual_encoder_parts(model, spec, outputs)
     return tasks(model, spec)
 
 

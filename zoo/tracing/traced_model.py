@@ -14,7 +14,7 @@ from torch import fx, nn
 from specs.model.model import Model
 from specs.model.stack import StackName
 from zoo.builder import ZooModel, assemble
-from zoo.core.remembering import reading_key
+from zoo.core.remembering import parts_key, reading_key, remembered_by
 from zoo.core.tensors import weight_tensors
 from zoo.tracing.symbols import Placeholder, Symbols
 from zoo.tracing.task import Task
@@ -52,12 +52,15 @@ class TracedModel:
 
     def key(self, task: Task) -> Hashable | None:
         """All that a reading of a task's graph depends on; None if it may not be kept."""
+        if task.about is not None:
+            about = parts_key(task.about)
+            return about and (about, self.dtype, task.name, task.inputs)
         if task.runs not in self._keys:
             stacks = [name for name, _ in self.spec.stacks()]
             idle = [] if task.runs is None else [name for name in stacks if name not in task.runs]
             self._keys[task.runs] = reading_key(self.spec, without_layers_of=idle)
-        about = self._keys[task.runs]
-        return about and (about, self.dtype, task.name, task.inputs)
+        whole = self._keys[task.runs]
+        return whole and (whole, self.dtype, task.name, task.inputs)
 
     def trace(self, task: Task) -> TaskTrace:
         """The trace of a task. Raises :class:`zoo.tracing.tracer.UntraceableError`."""
@@ -65,6 +68,10 @@ class TracedModel:
         if key not in self._traces:
             self._traces[key] = TaskTrace.of(self.model, task)
         return self._traces[key]
+
+    def outputs(self, task: Task) -> tuple[Placeholder, ...]:
+        """The outputs of a task, as inputs of another. Raises :class:`zoo.tracing.tracer.UntraceableError`."""
+        return _outputs((self, task))
 
     def hand_on(self) -> None:
         """Leave this model to the next reading of the spec, which may change its traces."""
@@ -81,6 +88,23 @@ class TracedModel:
         with _lock:
             left = _left.pop((key, dtype), None) if key else None
         return left or cls(spec, dtype)
+
+
+def _key(subject: tuple[TracedModel, Task]) -> Hashable | None:
+    traced, task = subject
+    return traced.key(task)
+
+
+@remembered_by(_key)
+def _outputs(subject: tuple[TracedModel, Task]) -> tuple[Placeholder, ...]:
+    traced, task = subject
+    trace = traced.trace(task)
+    found = list[Placeholder]()
+    for name, node in trace.graph.output_node().args[0].items():
+        first, second = node.meta["info"]
+        dims = map(trace.symbols.name, zip(first.shape, second.shape, strict=True))
+        found.append(Placeholder(name, first.dtype, tuple(dims)))
+    return tuple(found)
 
 
 _KEPT = 2
