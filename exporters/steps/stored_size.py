@@ -110,8 +110,8 @@ class _LoweredModel:
 def _key(subject: tuple[_LoweredModel, Task]) -> Hashable | None:
     """All that the stored tensors of a task depend on."""
     lowered, task = subject
-    known = lowered.traced.key(task)
-    return known and (known, lowered.target.name)
+    known, spec = lowered.traced.key(task), lowered.traced.spec
+    return known and (known, lowered.target.name, spec.decodes, spec.context_length_of(spec.last_stack))
 
 
 @remembered_by(_key)

@@ -9,6 +9,7 @@ from typing import Any
 from specs.model.model import Model
 from specs.model.stack import StackName
 from zoo.context import StackContext
+from zoo.core.remembering import parts_key
 from zoo.tracing.symbols import Placeholder
 from zoo.tracing.task import BATCH, Task, stack_inputs
 
@@ -51,15 +52,15 @@ def dual_encoder_parts(model: Any, spec: Model, outputs: Outputs) -> list[Task]:
         ]
         for task, stack in zip(encoders, READS.values(), strict=True)
     )
-    vector = next(output for output in text if output.name == model.text_head.output)
-    named = {output.name: replace(output, name=f"image.{output.name}") for output in image}
+    vector = next(output for output in text if output.name == f"{TEXT_MODEL}.{model.text_head.output}")
+    named = {output.name.removeprefix(f"{VISION_MODEL}."): output for output in image}
     handed: dict[str, Placeholder] = model.image_head.handed(named)
 
     def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
         images = {name: values[placeholder.name] for name, placeholder in handed.items()}
         return dict(model.head(values[vector.name], **images))
 
-    about = spec.head, StackContext.of(spec, "text"), tuple(handed)
+    about = parts_key(spec.head, StackContext.of(spec, "text"), tuple(handed))
     return [*encoders, Task("head", (vector, *handed.values()), call, about=about)]
 
 
@@ -72,7 +73,7 @@ def _alone(spec: Model, task: str, name: StackName) -> Task:
         )
 
     stack = getattr(spec, name)
-    about = stack, spec.embedding_of(stack), StackContext.of(spec, name)
+    about = parts_key(stack, spec.embedding_of(stack), StackContext.of(spec, name))
     return Task(task, inputs, call, about=about)
 
 

@@ -28,6 +28,7 @@ from zoo.tracing.task import Task, derived_sizes, encoder_inputs, ids_input, sta
 from zoo.tracing.vision_language_tasks import (
     image_inputs,
     image_sizes,
+    reading_task,
     vision_language_tasks,
     vision_language_tasks_apart,
     vision_language_tasks_by_ids,
@@ -124,6 +125,16 @@ def training_task(spec: Model) -> Task:
         return dict(model(values[inputs[0].name], **named))
 
     return Task("training", inputs, call, derived=derived)
+
+
+def training_tasks(model: Any, spec: Model, outputs: Outputs) -> list[Task]:
+    """:func:`training_task` in parts, of which each reads ``outputs`` of those before it."""
+    if spec.architecture == "dual-encoder":
+        return dual_encoder_parts(model, spec, outputs)
+    if spec.architecture == "vision-language":
+        images = vision_task(spec)
+        return [images, reading_task(spec, *outputs(images))]
+    return [training_task(spec)]
 
 
 def _without_cross_attention(
