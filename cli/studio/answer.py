@@ -121,14 +121,11 @@ class Answers:
             yield lambda: iter([("drawing", figures.drawing)])
             if kinds > _COSTED:
                 raise UserError(_too_many(spec, kinds, "shows costs of", _COSTED, "report"))
-            if known := self.nearest.ready:
-                yield nearest
             yield lambda: iter([("comparison", comparison(base, figures, question.batch, question.length))])
             yield costs
             yield training
-            if not known:
-                yield nearest
             yield devices  # which needs the size of the files in each precision
+            yield nearest  # which is no figure
         finally:
             figures.drop()
 

@@ -10,6 +10,8 @@ from functools import cached_property
 from threading import Lock
 from typing import Any
 
+import torch
+
 from cli.studio.readings import Reading, Readings
 from specs.base.errors import UserError
 from specs.files.device import Device, FloatPrecision, device_names, load_device
@@ -50,14 +52,9 @@ class ModelFigures:
 
     def begin(self, precision: str) -> None:
         """Begin the readings behind the figures: sizes lower the trace of costs, and this process trains meanwhile."""
-        computed = COMPUTED_IN.get(precision, "fp16")
-        others = (
-            () if self.spec.decodes else COMPUTED_IN.values()
-        )  # an encoder needs the activations of a layer
         self._begin("costs")
         self._begin("sizes")
-        for dtype in dict.fromkeys(traced_dtype(DTYPES[dtype]) for dtype in (computed, *others)):
-            self._begin("training", dtype)
+        self._begin("training", self._trained_in(COMPUTED_IN.get(precision, "fp16")))
 
     def drop(self) -> None:
         """Leave out the readings that nobody has begun."""
@@ -144,9 +141,15 @@ class ModelFigures:
         """The report in a dtype with the costs of a training step; an encoder's memory is found from it."""
         base = self._in_dtype(dtype)
         if "training" not in base.__dict__:
-            base = base.knowing(training=self._reading("training", traced_dtype(base.dtype)))
+            step = self._reading("training", self._trained_in(dtype))[traced_dtype(base.dtype)]
+            base = base.knowing(training=step)
             self._by_dtype[dtype] = base
         return base
+
+    def _trained_in(self, dtype: FloatPrecision) -> tuple[torch.dtype, ...]:
+        """The dtypes of the step that is read for one: all for an encoder, whose memory is that of a layer's activations."""
+        dtypes = [dtype] if self.spec.decodes else DTYPES
+        return tuple(dict.fromkeys(traced_dtype(DTYPES[each]) for each in dtypes))
 
     def report(self, lengths: Lengths, precision: str) -> Report:
         """The report at some sizes with weights in a precision, as ``zoo report`` prints it."""

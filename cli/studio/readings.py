@@ -15,14 +15,14 @@ from cli.options.sizes import file_sizes
 from specs.base.errors import UserError
 from specs.model.model import Model
 from zoo.reports.costs import costs
-from zoo.reports.training import training
+from zoo.reports.training import trainings
 
 READINGS: dict[str, Callable[..., Any]] = {
     "costs": costs,
-    "training": training,
+    "training": trainings,
     "sizes": lambda spec: file_sizes(spec, "portable"),
 }
-"""The readings by name, as the commands call them: functions of a spec, and of a dtype for training."""
+"""The readings by name, as the commands call them: functions of a spec, and of dtypes for training."""
 
 Answer = tuple[Literal["result", "refused", "failed"], Any]
 """The answer of another process: a result, the text of a :class:`UserError`, or nothing after another error."""

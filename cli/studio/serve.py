@@ -15,6 +15,10 @@ from specs.base.errors import UserError
 FIRST_PORT = 8642
 """The port that is tried first."""
 
+_SWITCHING = 0.0005
+"""Seconds for which a thread that computes keeps others waiting: those that pass on what another process has read, or send what is
+computed, wait several times in an answer."""
+
 _PORTS = 32
 """The number of ports that are tried."""
 
@@ -53,6 +57,7 @@ def serve(reference: str | None, port: int | None, *, browser: bool, as_json: bo
         )
         server = uvicorn.Server(config)
         sys.stdout.flush()
+        sys.setswitchinterval(_SWITCHING)
         with contextlib.suppress(KeyboardInterrupt):
             server.run(sockets=[listener])
 

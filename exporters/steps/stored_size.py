@@ -24,7 +24,7 @@ from zoo.core.reduced import fewer_layers
 from zoo.core.remembering import remembered, remembered_by
 from zoo.reports.layers import layer_kinds
 from zoo.tracing.task import ENCODER, Task
-from zoo.tracing.tasks import tasks
+from zoo.tracing.tasks import stored_tasks
 from zoo.tracing.traced_model import TracedModel
 from zoo.weights.blocks import Blocks
 
@@ -95,7 +95,7 @@ class _LoweredModel:
 
     def __init__(self, small: Model, target: Target, dtype: torch.dtype) -> None:
         self.target, self.traced = target, TracedModel.taken(small, dtype)
-        self.tasks = tasks(self.traced.model, small)
+        self.tasks = stored_tasks(self.traced.model, small, self.traced.outputs)
         self._lowered: dict[str, Lowering] = {}
 
     def lowering(self, task: Task) -> Lowering:
@@ -110,8 +110,8 @@ class _LoweredModel:
 def _key(subject: tuple[_LoweredModel, Task]) -> Hashable | None:
     """All that the stored tensors of a task depend on."""
     lowered, task = subject
-    known = lowered.traced.key(task)
-    return known and (known, lowered.target.name)
+    known, spec = lowered.traced.key(task), lowered.traced.spec
+    return known and (known, lowered.target.name, spec.decodes, spec.context_length_of(spec.last_stack))
 
 
 @remembered_by(_key)

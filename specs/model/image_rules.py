@@ -13,6 +13,7 @@ from specs.model.stack import StackName
 
 if TYPE_CHECKING:
     from specs.kinds.connector import ConnectorKind
+    from specs.kinds.position import PositionKind
     from specs.model.model import Model
 
 
@@ -177,6 +178,17 @@ def _deepstack_faults(model: Model, connector: ConnectorKind) -> Iterable[Fault]
         )
 
 
+def _flat_position_faults(position: PositionKind, *path: str) -> Iterable[Fault]:
+    """A position that numbers the patches of images of any size one by one."""
+    if not (position.of_patches or position.is_none):
+        yield Fault(
+            ("image", *path, "kind"),
+            "must tell rows from columns in images of any size, or be none",
+            position.kind,
+            "Use axial_rope.",
+        )
+
+
 def _packed_faults(model: Model, connector: ConnectorKind) -> Iterable[Fault]:
     """The violated rules of images of any size: of their connector, and of what acts on their patches."""
     if connector.pool > 1:
@@ -201,22 +213,17 @@ def _packed_faults(model: Model, connector: ConnectorKind) -> Iterable[Fault]:
             "Remove it.",
         )
     assert model.image is not None
-    position = model.position_of(model.image)
-    if not (position.of_patches or position.is_none):
-        yield Fault(
-            ("image", "position", "kind"),
-            "must tell rows from columns in images of any size, or be none",
-            model.position_of(model.image).kind,
-            "Use axial_rope.",
-        )
+    yield from _flat_position_faults(model.position_of(model.image), "position")
     for name in dict.fromkeys(run.use for run in model.image.runs()):
         block = (
             model.image.block if name is None else model.image.blocks.get(name)
         )  # the stack refuses other names
         attention = None if block is None else block.attention
+        path = ("block",) if name is None else ("blocks", name)
+        if attention is not None and attention.own_position is not None:
+            yield from _flat_position_faults(attention.own_position, *path, "attention", "position")
         window = None if attention is None else attention.sliding_window
         if window is not None:
-            path = ("block",) if name is None else ("blocks", name)
             yield Fault(
                 ("image", *path, "attention", "window"),
                 "counts tokens of a sequence, and patches have rows and columns",

@@ -17,7 +17,7 @@ from specs.base.base import Component, Spec
 from specs.base.registry import kind_of
 from specs.model.model import Model
 
-_ABOUT = {"name", "summary", "source", "year", "expect"}
+_ABOUT = {"name", "summary", "source", "year", "expect", "initialization"}
 """Keys that change no reading."""
 
 _LAYERS = {"layers", "block", "blocks"}
@@ -69,14 +69,26 @@ def remembered_by(
     return decorate
 
 
-def reading_key(spec: Model, *, without_layers_of: Iterable[str] = ()) -> str | None:
-    """All of a spec that a reading depends on, which may run no layer of some stacks; None with a plugin's component, whose module
-    may count whatever it likes, and be loaded again."""
+def reading_key(
+    spec: Model, *, without: Iterable[str] = (), without_layers_of: Iterable[str] = ()
+) -> str | None:
+    """All of a spec that a reading depends on, which may read nothing of some stacks, and run no layer of others; None with a
+    plugin's component, whose module may count whatever it likes, and be loaded again."""
     if has_plugin(spec):
         return None
     return spec.model_dump_json(
-        exclude={**dict.fromkeys(_ABOUT, True), **dict.fromkeys(without_layers_of, _LAYERS)}
+        exclude={
+            **dict.fromkeys((*_ABOUT, *without), True),
+            **dict.fromkeys(without_layers_of, _LAYERS),
+        }
     )
+
+
+def parts_key(*parts: Any) -> tuple[str, ...] | None:
+    """All of some parts of a spec, and of plain values, that a reading depends on; None with a plugin's component."""
+    if any(map(has_plugin, parts)):
+        return None
+    return tuple(part.model_dump_json() if isinstance(part, Spec) else repr(part) for part in parts)
 
 
 def remembered(reading: Reading[Model, Rest, Result]) -> Reading[Model, Rest, Result]:

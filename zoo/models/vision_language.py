@@ -75,7 +75,25 @@ class VisionLanguage(Decoder):
         Tokens that see each other in both directions belong in one call: those of an image, or of the whole prompt.
         """
         seen = None if pixel_values is None else self.encode_images(pixel_values, image_grid_thw)
-        x = self.embed(input_ids, seen, token_type_ids)  # B T D
+        return self.read(
+            input_ids, attention_mask, past_key_values, token_type_ids, position_ids, seen, image_grid_thw,
+            last_only=last_only,
+        )  # fmt: skip
+
+    def read(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        past_key_values: Sequence[State] | None = None,
+        token_type_ids: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        image_features: Tensor | None = None,
+        image_grid_thw: Tensor | None = None,
+        *,
+        last_only: bool = False,
+    ) -> Outputs:
+        """As ``forward``, with the vectors of images, from ``encode_images``."""
+        x = self.embed(input_ids, image_features, token_type_ids)  # B T D
         if position_ids is None and image_grid_thw is not None and self.rotates_by_axis:
             position_ids = self.coordinates(input_ids, attention_mask, image_grid_thw)
         by_axis = position_ids is not None and position_ids.ndim == 3

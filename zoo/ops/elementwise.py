@@ -50,6 +50,12 @@ def _to_float32(x: TensorInfo) -> TensorInfo:
     return TensorInfo(x.shape, torch.float32)
 
 
+def keeps_dtype(node: fx.Node) -> bool:
+    """Whether a call that casts returns its first argument as it is."""
+    (source, *_), dtype = node.all_input_nodes, node.meta["info"][0].dtype
+    return bool(source.meta["info"][0].dtype == dtype)
+
+
 def drops(node: fx.Node) -> bool:
     """Whether a call of F.dropout(x, p, training, inplace) drops values."""
     arguments = dict(zip(("input", "p", "training"), node.args, strict=False)) | node.kwargs
@@ -61,6 +67,9 @@ def _dropout_mask(call: GradientCall) -> Iterator[SavedTensor]:
     if drops(call.node):
         yield call.make(lambda infos: infos[call.node].elements)
 
+
+CASTS = ("to", "type", "float")
+"""The methods that return a tensor in another dtype, or as it is if it has that dtype."""
 
 ONE = {"flops": per_element(), "mixing": separate}
 NONE = {"flops": no_flops, "mixing": separate}
@@ -78,8 +87,9 @@ register_operation(
 register_operation(F.softplus, shape=same, saved=saves_tensors, flops=per_element(3), mixing=separate)
 register_operation(torch.clamp, "clamp", shape=_clamp, saved=saves_tensors, **ONE)
 
-register_operation("to", "type", shape=_to, saved=saves_nothing, **NONE)
-register_operation("float", functional.rounded_to_bfloat16, shape=_to_float32, saved=saves_nothing, **NONE)
+register_operation("to", "type", shape=_to, saved=saves_nothing, shares_memory=keeps_dtype, **NONE)
+register_operation("float", shape=_to_float32, saved=saves_nothing, shares_memory=keeps_dtype, **NONE)
+register_operation(functional.rounded_to_bfloat16, shape=_to_float32, saved=saves_nothing, **NONE)
 register_operation("contiguous", "detach", shape=same, saved=saves_nothing, shares_memory=always, **NONE)
 register_operation("clone", shape=same, saved=saves_nothing, **NONE)
 register_operation(

@@ -11,7 +11,7 @@ from zoo.reports.expert_reads import BATCHES
 from zoo.reports.memory import DTYPES, TrainingState
 from zoo.reports.report import Report
 from zoo.reports.roofline import COMPUTED_IN, THIS, best_rate
-from zoo.reports.training import Training, training
+from zoo.reports.training import Training, trainings
 
 
 def budget_data(report: Report) -> dict[str, Any]:
@@ -72,8 +72,8 @@ def _device_data(device: Device, dtypes: Iterable[FloatPrecision]) -> dict[str, 
 def _training_data(report: Report) -> dict[str, Any]:
     """FLOPs of the passes, and bytes of a training step by dtype size."""
     sizes = {dtype.itemsize: dtype for dtype in (DTYPES["fp32"], report.dtype, DTYPES["bf16"])}
-    trainings = {size: training(report.spec, dtype) for size, dtype in sizes.items()}
-    passes = next(iter(trainings.values())).passes
+    steps = trainings(report.spec, sizes.values())
+    passes = next(iter(steps.values())).passes
     return {
         "passes": {
             "forward": polynomial_data(passes.forward),
@@ -81,8 +81,8 @@ def _training_data(report: Report) -> dict[str, Any]:
             "recomputed": polynomial_data(passes.layers),
         },
         "bytes": {
-            str(size): _training_bytes(step, TrainingState.of(report.folded, sizes[size]))
-            for size, step in trainings.items()
+            str(size): _training_bytes(steps[dtype], TrainingState.of(report.folded, dtype))
+            for size, dtype in sizes.items()
         },
     }
 

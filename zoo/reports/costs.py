@@ -179,6 +179,16 @@ class _ReducedStage:
     outputs: Polynomial
     estimated: tuple[str, ...]
 
+    def followed_by(self, other: _ReducedStage) -> _ReducedStage:
+        """One stage of two parts without common modules, of which the second computes the outputs."""
+        return _ReducedStage(
+            {**self.modules, **other.modules},
+            {**self.elements, **other.elements},
+            {**self.weights, **other.weights},
+            other.outputs,
+            tuple(dict.fromkeys((*self.estimated, *other.estimated))),
+        )
+
 
 @dataclass(frozen=True)
 class _ReducedCosts:
@@ -193,8 +203,9 @@ class _ReducedCosts:
 def _reduced(small: Model) -> _ReducedCosts:
     traced = TracedModel(small)
     model, stages = traced.model, dict[str, _ReducedStage]()
-    for task in cost_tasks(model, small):
-        stages |= _stages((traced, task))
+    for task in cost_tasks(model, small, traced.outputs):
+        for name, stage in _stages((traced, task)).items():
+            stages[name] = stages[name].followed_by(stage) if name in stages else stage
     roles = {path: role for role, _, path in module_roles(model)}
     traced.hand_on()
     return _ReducedCosts(stages, _expert_shares(model), roles)

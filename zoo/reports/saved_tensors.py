@@ -17,7 +17,7 @@ from zoo.reports.trace import outputs_by_name
 
 
 def saved_tensors(graph: fx.Graph, trained: Set[fx.Node], *, fused: bool) -> list[SavedTensor]:
-    """The tensors that autograd saves for a graph with trained parameters, and its outputs; each tensor once.
+    """The tensors that autograd saves for a graph with trained parameters, each once.
 
     ``trained``: its :func:`trained_values`; ``fused``: attention runs as one kernel, which never saves its scores, and so does RMS norm.
     An operation without an entry counts as saving all of its inputs and its result.
@@ -32,15 +32,7 @@ def saved_tensors(graph: fx.Graph, trained: Set[fx.Node], *, fused: bool) -> lis
             if saved.extra is None and saved.value.op == "get_attr":
                 continue  # weights are in memory anyway
             tensors.setdefault(saved.value if saved.extra is None else (saved.by, len(tensors)), saved)
-    add_outputs(tensors, graph)
     return list(tensors.values())
-
-
-def add_outputs(tensors: dict[Any, SavedTensor], graph: fx.Graph) -> None:
-    """Add the outputs of a graph, which are in memory whoever computes them, to saved tensors by value."""
-    returned = graph.output_node()
-    for result in outputs_by_name(graph).values():
-        tensors.setdefault(root(result), SavedTensor(returned, root(result)))
 
 
 def trained_values(graph: fx.Graph) -> set[fx.Node]:

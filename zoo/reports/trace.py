@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
+import torch
 from torch import fx
 
 from specs.base.errors import UserError
 from zoo.builder import ZooModel
+from zoo.ops.elementwise import CASTS, keeps_dtype
 from zoo.ops.flops import no_flops
 from zoo.ops.operation import CALLS, operation_of, target_name
 from zoo.ops.saved import NodeInfos
+from zoo.ops.tensor_info import TensorInfo
 from zoo.reports.flops import flops_at
 from zoo.reports.polynomial import BATCH, Interpolation, Polynomial
 from zoo.tracing.sizing import SizedGraph
@@ -71,6 +75,20 @@ class Trace:
         self._known: dict[tuple[int, ...], Polynomial] = {}
         self._flops: dict[fx.Node, tuple[Polynomial, Polynomial]] = {}
 
+    def to_float32(self) -> None:
+        """Make this the trace of the same model with weights in float32 in place of float16, in which nothing is cast.
+
+        FLOPs do not depend on the dtype.
+        """
+        for node in self.graph.nodes:
+            if "info" in node.meta:
+                node.meta["info"] = _in_float32(node.meta["info"])
+        for node in self.graph.nodes:
+            if node.target in CASTS and keeps_dtype(node):
+                node.replace_all_uses_with(node.all_input_nodes[0])
+                self.graph.erase_node(node)
+        self._sized.map_infos(_in_float32)
+
     @property
     def calls(self) -> list[fx.Node]:
         """The calls, in order."""
@@ -107,6 +125,14 @@ class Trace:
                     f"The cost of {node.meta.get('path') or 'the model'} is {error}\n  value: {target_name(node.target)}"
                 ) from None
         return self._known[values]
+
+
+def _in_float32(info: Any) -> Any:
+    """TensorInfo, size or tuple of a value, with float32 in place of float16."""
+    if isinstance(info, tuple):
+        return tuple(map(_in_float32, info))
+    is_half = isinstance(info, TensorInfo) and info.dtype == torch.float16
+    return TensorInfo(info.shape, torch.float32) if is_half else info
 
 
 def outputs_by_name(graph: fx.Graph) -> dict[str, fx.Node]:

@@ -2,7 +2,8 @@
 
 The backward pass has one matrix product of the same size for every gradient of a forward product: for its weight, and for its
 input if a parameter precedes it. Activations are the tensors that autograd saves; with checkpointing, the inputs of every layer,
-plus the activations of one recomputed layer at a time.
+plus the activations of one recomputed layer at a time.  The parts of a model are traced one by one
+(:mod:`zoo.reports.training_parts`).
 
 A reduced model with one layer of each kind is traced, and one model per kind with an additional layer: the difference is the
 layer's contribution.
@@ -10,27 +11,19 @@ layer's contribution.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Set
-from dataclasses import dataclass
+from collections.abc import Collection, Hashable, Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from torch import fx
 
 from specs.model.model import Model
-from zoo.builder import assemble
 from zoo.core.collector import collector_paused
 from zoo.core.reduced import fewer_layers
 from zoo.core.remembering import remembered
-from zoo.ops import TensorInfo
-from zoo.ops.saved import SavedTensor
-from zoo.reports.folding import layer_path
 from zoo.reports.layers import layer_kinds, with_second_layers
 from zoo.reports.polynomial import Polynomial
-from zoo.reports.saved_tensors import add_outputs, root, saved_tensors, trained_values
-from zoo.reports.trace import Trace, traced
-from zoo.tracing.tasks import training_task
+from zoo.reports.training_parts import ByLayer, KeptTensor, TrainingPart, by_layer, training_parts
 
 
 @dataclass(frozen=True)
@@ -95,31 +88,35 @@ class Training:
         }
 
 
-@collector_paused()
 def training(spec: Model, dtype: torch.dtype = torch.float32) -> Training:
     """The costs of a training step of a spec's model, with weights in a dtype.
 
     Raises the errors of :func:`zoo.reports.costs.costs`.
     """
+    return trainings(spec, (dtype,))[dtype]
+
+
+@collector_paused()
+def trainings(spec: Model, dtypes: Collection[torch.dtype] = (torch.float32,)) -> dict[torch.dtype, Training]:
+    """The costs of a training step by dtype of the weights, from one trace: see :func:`training`."""
     small = fewer_layers(spec, layers=1)
     longer, counts = with_second_layers(small, layer_kinds(spec, small))
-    step = _reduced(longer, traced_dtype(dtype))
+    steps = _reduced(longer, tuple(dict.fromkeys(map(traced_dtype, dtypes))))
 
     def whole(parts: ByLayer) -> Polynomial:
         return Polynomial.sum(part * counts.get(layer, 1) for layer, part in parts.items())
 
-    passes = Passes(whole(step.forward), whole(step.backward), whole(step.layers))
-    checkpointed = Checkpointed(whole(step.inputs), step.recomputed)
-    return Training(passes, whole(step.fused), whole(step.unfused), checkpointed)
+    def training(step: _ReducedStep) -> Training:
+        passes = Passes(whole(step.forward), whole(step.backward), whole(step.layers))
+        checkpointed = Checkpointed(whole(step.inputs), step.recomputed)
+        return Training(passes, whole(step.fused), whole(step.unfused), checkpointed)
+
+    return {dtype: training(steps[traced_dtype(dtype)]) for dtype in dtypes}
 
 
 def traced_dtype(dtype: torch.dtype) -> torch.dtype:
-    """The dtype that a step is traced in: its values have the same size, and half dtypes share a trace."""
+    """The dtype that a step is read in: its values have the same size, and half dtypes share a reading."""
     return torch.float16 if dtype == torch.bfloat16 else dtype
-
-
-ByLayer = Mapping[str, Polynomial]
-"""A figure by the path of a layer; of everything outside layers, by the empty path."""
 
 
 @dataclass(frozen=True)
@@ -136,114 +133,47 @@ class _ReducedStep:
 
 
 @remembered
-def _reduced(spec: Model, dtype: torch.dtype) -> _ReducedStep:
-    step = _Step(spec, dtype)
-    fused = saved_tensors(step.graph, step.trained, fused=True)
-    unfused = saved_tensors(step.graph, step.trained, fused=False)
-    inputs = _inputs(step.graph, fused, step.layer_of)
-    input_values = {kept.value for kept in inputs if kept.extra is None}
-    inner = [
-        kept for kept in fused if step.layer_of[kept.by] and (kept.extra or kept.value not in input_values)
-    ]
+def _reduced(spec: Model, dtypes: tuple[torch.dtype, ...]) -> dict[torch.dtype, _ReducedStep]:
+    parts = training_parts(spec, dtypes)
+    layers = [f"{name}.blocks.{layer}" for name, stack in spec.stacks() for layer in range(stack.depth)]
+    return {dtype: _joined([part[dtype] for part in parts], layers) for dtype in dtypes}
+
+
+def _joined(parts: list[TrainingPart], layers: list[str]) -> _ReducedStep:
+    """The step of a model from its parts, in the order in which they run: a tensor that two of them save counts for the first."""
+    handed: dict[Hashable, KeptTensor] = {}
+    fused, unfused, operands = (dict[Hashable, KeptTensor]() for _ in range(3))
+
+    def known(kept: KeptTensor) -> KeptTensor:
+        """A tensor of an earlier part by its own name, and with its own size."""
+        first = handed.get(kept.value)
+        return kept if first is None else replace(kept, value=first.value, bytes=first.bytes)
+
+    outputs = list[KeptTensor]()
+    for part in parts:
+        for tensors, found in ((fused, part.fused), (unfused, part.unfused), (operands, part.operands)):
+            for kept in map(known, found):
+                tensors.setdefault(kept.value, kept)
+        outputs = [known(kept) for _, kept in part.outputs]
+        handed |= {name: kept for (name, _), kept in zip(part.outputs, outputs, strict=True)}
+    for tensors in (fused, unfused):
+        for kept in outputs:
+            tensors.setdefault(kept.value, kept)
+    inputs = {kept.value: kept for kept in fused.values() if kept.layer is None}
+    for kept in (*operands.values(), *outputs):
+        inputs.setdefault(kept.value, kept)
+    inner = [kept for kept in fused.values() if kept.layer and kept.value not in inputs]
+    within = by_layer((kept.layer or "", kept.bytes) for kept in inner)
     return _ReducedStep(
-        **step.passes(),
-        fused=step.bytes(fused),
-        unfused=step.bytes(unfused),
-        inputs=step.bytes(inputs),
-        recomputed=tuple(dict.fromkeys(step.recomputed(inner))),
+        forward=by_layer(item for part in parts for item in part.forward.items()),
+        backward=by_layer(item for part in parts for item in part.backward.items()),
+        layers=by_layer(item for part in parts for item in part.layers.items()),
+        fused=_by_owner(fused.values()),
+        unfused=_by_owner(unfused.values()),
+        inputs=_by_owner(inputs.values()),
+        recomputed=tuple(dict.fromkeys(within.get(layer, Polynomial({})) for layer in layers)),
     )
 
 
-class _Step:
-    """The trace of a training step of a reduced model."""
-
-    def __init__(self, spec: Model, dtype: torch.dtype) -> None:
-        model = assemble(spec, dtype)
-        model.train()
-        task = training_task(spec)
-        self._trace = Trace(traced(model, task), task)
-        self._layers = [
-            f"{name}.blocks.{layer}" for name, stack in spec.stacks() for layer in range(stack.depth)
-        ]
-        self.layer_of = {node: _layer(node, self._layers) for node in self.graph.nodes}
-        self.trained = trained_values(self.graph)
-        self._bytes: dict[SavedTensor, Polynomial] = {}
-
-    @property
-    def graph(self) -> fx.Graph:
-        return self._trace.graph
-
-    def bytes(self, kept: Iterable[SavedTensor]) -> ByLayer:
-        """The bytes of tensors, by the layer whose calls save them."""
-        return _by_layer((self._owner(tensor.by), self._size(tensor)) for tensor in kept)
-
-    def recomputed(self, kept: Iterable[SavedTensor]) -> list[Polynomial]:
-        """The bytes of the tensors that each layer saves within."""
-        sizes = _by_layer((self.layer_of[tensor.by] or "", self._size(tensor)) for tensor in kept)
-        return [sizes.get(layer, Polynomial({})) for layer in self._layers]
-
-    def passes(self) -> dict[str, ByLayer]:
-        """FLOPs of the matrix products: forward, backward, and of the layers' forward pass."""
-        parts: dict[str, list[tuple[str, Polynomial]]] = {
-            part: [] for part in ("forward", "backward", "layers")
-        }
-        for node in self._trace.calls:
-            products, _ = self._trace.flops(node)
-            if not products:
-                continue
-            owner = self._owner(node)
-            parts["forward"].append((owner, products))
-            parts["backward"].append((owner, products * _gradients(node, self.trained)))
-            if self.layer_of[node]:
-                parts["layers"].append((owner, products))
-        return {name: _by_layer(part) for name, part in parts.items()}
-
-    def _owner(self, node: fx.Node) -> str:
-        """The layer of a call, or an empty path.
-
-        A call outside the forward pass of a layer with the layer's weights is the layer's too, such as keys of cross-attention.
-        """
-        layer = self.layer_of[node] or layer_path(node.meta.get("path", ""))
-        return layer if layer in self._layers else ""
-
-    def _size(self, tensor: SavedTensor) -> Polynomial:
-        if tensor not in self._bytes:
-            self._bytes[tensor] = self._trace.polynomial(tensor.by, tensor.bytes_at)
-        return self._bytes[tensor]
-
-
-def _by_layer(parts: Iterable[tuple[str, Polynomial]]) -> dict[str, Polynomial]:
-    terms = defaultdict[str, list[Polynomial]](list)
-    for layer, part in parts:
-        terms[layer].append(part)
-    return {layer: Polynomial.sum(part) for layer, part in terms.items()}
-
-
-def _layer(node: fx.Node, blocks: Iterable[str]) -> str | None:
-    """The layer whose forward pass computes a value, or None."""
-    return next((block for block in blocks if block in node.meta.get("within", ())), None)
-
-
-def _gradients(node: fx.Node, trained: Set[fx.Node]) -> int:
-    """The number of factors of a product that get a gradient; for attention the query and key count for both products."""
-    if node not in trained:
-        return 0
-    factors = [factor for factor in node.args[:2] if factor in trained]
-    return len(factors)
-
-
-def _inputs(
-    graph: fx.Graph, kept: Iterable[SavedTensor], layer_of: dict[fx.Node, str | None]
-) -> list[SavedTensor]:
-    """Tensors saved with checkpointing: inputs of layers, tensors saved outside layers, and outputs."""
-    tensors: dict[Any, SavedTensor] = {}
-    for tensor in kept:
-        if layer_of[tensor.by] is None:
-            tensors[tensor.value if tensor.extra is None else tensor] = tensor
-    for node in graph.nodes:
-        for operand in node.all_input_nodes if layer_of[node] else ():
-            outside = layer_of[operand] != layer_of[node] and operand.op != "get_attr"
-            if outside and isinstance(operand.meta["info"][0], TensorInfo):
-                tensors.setdefault(root(operand), SavedTensor(node, root(operand)))
-    add_outputs(tensors, graph)
-    return list(tensors.values())
+def _by_owner(tensors: Iterable[KeptTensor]) -> ByLayer:
+    return by_layer((kept.owner, kept.bytes) for kept in tensors)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -16,6 +16,7 @@ from zoo.core.graph_names import (
     HIDDEN_STATES,
     TOKENS_AHEAD,
 )
+from zoo.core.remembering import reading_key
 from zoo.models.outputs import Outputs
 from zoo.tracing.symbols import Placeholder
 from zoo.tracing.task import (
@@ -72,9 +73,15 @@ def decoder_task(
 
     caches = state_inputs(past, state, model.decoder, cache_slots or "past_sequence_length")
     inputs = (*_new(spec, cache_slots, embedded=embedded, with_ids=with_ids), *chain.from_iterable(caches))
-    return Task(
-        name, inputs, call, (), last_only, cache_slots, constant_names(past, state), runs=("decoder",)
-    )
+    about = reader_key(spec) if spec.image is not None else None
+    return Task(name, inputs, call, (), last_only, cache_slots, constant_names(past, state), about=about)
+
+
+def reader_key(spec: Model, *, without_layers: bool = False) -> Hashable | None:
+    """A key of all that a model with images depends on after its image graph."""
+    idle = ("decoder",) if without_layers else ()
+    key = reading_key(spec, without=("image",), without_layers_of=idle)
+    return key and (key, spec.packs_images, spec.rotates_by_axis)
 
 
 def _coordinates(cache_slots: int | None) -> str:

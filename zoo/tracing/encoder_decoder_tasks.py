@@ -16,6 +16,7 @@ from specs.model.model import Model
 from zoo import functional
 from zoo.components.mixer import State
 from zoo.core.graph_names import HIDDEN
+from zoo.core.remembering import reading_key
 from zoo.core.state_names import MOMENTS
 from zoo.tracing.symbols import Placeholder
 from zoo.tracing.task import (
@@ -84,7 +85,7 @@ def next_decoder_task(
         last_only,
         cache_slots,
         constant,
-        runs=("decoder",),
+        about=reading_key(spec, without_layers_of=("encoder",)),
     )
 
 

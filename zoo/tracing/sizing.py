@@ -59,6 +59,11 @@ class SizedGraph:
         results = [reading(call, infos) for infos in arguments.infos]
         return [results[index] for index in arguments.partition]
 
+    def map_infos(self, mapped: Callable[[Any], Any]) -> None:
+        """Replace every info, such as by one with another dtype."""
+        for node, column in self._columns.items():
+            self._columns[node] = _Column(tuple(map(mapped, column.infos)), column.partition)
+
     def _work_out(self, node: fx.Node, everywhere: Partition) -> None:
         """Keep the results of a call; an earlier call with the same arguments has the same."""
         args, kwargs = fx.map_arg((node.args, node.kwargs), self._same_value.__getitem__)

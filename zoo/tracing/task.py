@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -10,7 +10,6 @@ import torch
 
 from specs.model.model import Model
 from specs.model.stack import Stack as StackSpec
-from specs.model.stack import StackName
 from zoo.components.mixer import State, StateTensor
 from zoo.core.graph_names import GRID, HIDDEN_STATES
 from zoo.core.state_names import Moment, state_name
@@ -48,8 +47,9 @@ class Task:
     ``by_value``: the sizes of outputs that depend on the values of inputs, which a trace computes from the sizes of inputs.
     With ``last_only``, a decoder returns only the scores of the last real token of each row, B 1 vocabulary. ``cache_slots``:
     the number of slots of a decoder's static caches; None if its caches grow. ``constant``: the inputs of a state without a
-    length, which begins with zeros. ``windows``: the caches that hold a window alone, by the name of their length. ``runs``: the
-    stacks whose layers it calls; None if it may call those of all. With ``half_scores``, ``logits`` are float16.
+    length, which begins with zeros. ``windows``: the caches that hold a window alone, by the name of their length. ``about``: a key
+    of all that its call depends on, the parts of the spec and the contexts in which they are built; None if it may depend on the
+    whole spec, or if there is no key. With ``half_scores``, ``logits`` are float16.
     """
 
     name: str
@@ -62,8 +62,8 @@ class Task:
     derived: Mapping[str, DerivedSize] = field(default_factory=dict)
     by_value: Mapping[str, DerivedSize] = field(default_factory=dict)
     windows: Mapping[str, WindowCache] = field(default_factory=dict)
-    runs: tuple[StackName, ...] | None = None
     half_scores: bool = False
+    about: Hashable | None = None
 
     def numbers(self, sizes: Mapping[str, int]) -> dict[str, int]:
         """The numbers of all symbols in the dims of the inputs, given ``sizes`` of the symbols that are not derived."""

@@ -11,7 +11,12 @@ from typing import Any
 from specs.model.model import Model
 from zoo.functional.numbered import TOKENS_PER_LABEL
 from zoo.tracing.decoder_task import decoder_task
-from zoo.tracing.dual_encoder_tasks import dual_encoder_tasks, whole_task
+from zoo.tracing.dual_encoder_tasks import (
+    Outputs,
+    dual_encoder_parts,
+    dual_encoder_tasks,
+    whole_task,
+)
 from zoo.tracing.encoder_decoder_tasks import (
     encode_alone_task,
     encode_task,
@@ -36,6 +41,7 @@ from zoo.tracing.tracer import GraphCall
 from zoo.tracing.vision_language_tasks import (
     image_inputs,
     image_sizes,
+    reading_task,
     vision_language_tasks,
     vision_language_tasks_apart,
     vision_language_tasks_by_ids,
@@ -98,12 +104,17 @@ def tasks_with_static_cache(model: Any, spec: Model, cache_slots: int, last_only
     ]
 
 
-def cost_tasks(model: Any, spec: Model) -> list[Task]:
-    """:func:`tasks` with embeddings as part of the decoder, and of a dual encoder the whole model alone."""
-    if spec.architecture == "dual-encoder":
-        return [whole_task(spec, "model")]
+def cost_tasks(model: Any, spec: Model, outputs: Outputs) -> list[Task]:
+    """:func:`tasks` with embeddings as part of the decoder, and of a dual encoder the parts of the whole model."""
     if spec.architecture == "vision-language":
         return [vision_task(spec), decoder_task(model, spec, False, None)]
+    return stored_tasks(model, spec, outputs)
+
+
+def stored_tasks(model: Any, spec: Model, outputs: Outputs) -> list[Task]:
+    """Graphs with the weights of :func:`tasks`: of a dual encoder's whole model the head alone, on the ``outputs`` of the encoders."""
+    if spec.architecture == "dual-encoder":
+        return dual_encoder_parts(model, spec, outputs)
     return tasks(model, spec)
 
 
@@ -133,6 +144,16 @@ def _call_by_name(inputs: tuple[Placeholder, ...]) -> GraphCall:
         return dict(model(values[first], **{name: values[name] for name in others}))
 
     return call
+
+
+def training_tasks(model: Any, spec: Model, outputs: Outputs) -> list[Task]:
+    """:func:`training_task` in parts, of which each reads ``outputs`` of those before it."""
+    if spec.architecture == "dual-encoder":
+        return dual_encoder_parts(model, spec, outputs)
+    if spec.architecture == "vision-language":
+        images = vision_task(spec)
+        return [images, reading_task(spec, *outputs(images))]
+    return [training_task(spec)]
 
 
 def _without_cross_attention(

@@ -7,14 +7,14 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
+from typing import Any
 
 import torch
 from torch import fx, nn
 
 from specs.model.model import Model
-from specs.model.stack import StackName
 from zoo.builder import ZooModel, assemble
-from zoo.core.remembering import reading_key
+from zoo.core.remembering import reading_key, remembered_by
 from zoo.core.tensors import weight_tensors
 from zoo.tracing.symbols import Placeholder, Symbols
 from zoo.tracing.task import Task
@@ -43,7 +43,6 @@ class TracedModel:
     def __init__(self, spec: Model, dtype: torch.dtype = torch.float32) -> None:
         self.spec, self.dtype = spec, dtype
         self._traces: dict[tuple[str, tuple[Placeholder, ...]], TaskTrace] = {}
-        self._keys: dict[tuple[StackName, ...] | None, str | None] = {}
 
     @cached_property
     def model(self) -> ZooModel:
@@ -52,12 +51,12 @@ class TracedModel:
 
     def key(self, task: Task) -> Hashable | None:
         """All that a reading of a task's graph depends on; None if it may not be kept."""
-        if task.runs not in self._keys:
-            stacks = [name for name, _ in self.spec.stacks()]
-            idle = [] if task.runs is None else [name for name in stacks if name not in task.runs]
-            self._keys[task.runs] = reading_key(self.spec, without_layers_of=idle)
-        about = self._keys[task.runs]
+        about = self._whole if task.about is None else task.about
         return about and (about, self.dtype, task.name, task.inputs)
+
+    @cached_property
+    def _whole(self) -> str | None:
+        return reading_key(self.spec)
 
     def trace(self, task: Task) -> TaskTrace:
         """The trace of a task. Raises :class:`zoo.tracing.tracer.UntraceableError`."""
@@ -65,6 +64,10 @@ class TracedModel:
         if key not in self._traces:
             self._traces[key] = TaskTrace.of(self.model, task)
         return self._traces[key]
+
+    def outputs(self, task: Task) -> tuple[Placeholder, ...]:
+        """The outputs of a task, as inputs of another, such as ``text_model.text_embeds``. Raises :class:`zoo.tracing.tracer.UntraceableError`."""
+        return _outputs((self, task))
 
     def hand_on(self) -> None:
         """Leave this model to the next reading of the spec, which may change its traces."""
@@ -81,6 +84,24 @@ class TracedModel:
         with _lock:
             left = _left.pop((key, dtype), None) if key else None
         return left or cls(spec, dtype)
+
+
+def _key(subject: tuple[TracedModel, Task]) -> Hashable | None:
+    traced, task = subject
+    return traced.key(task)
+
+
+@remembered_by(_key)
+def _outputs(subject: tuple[TracedModel, Task]) -> tuple[Placeholder, ...]:
+    traced, task = subject
+    trace = traced.trace(task)
+    outputs: Any = trace.graph.output_node().args[0]
+    found = list[Placeholder]()
+    for name, node in outputs.items():
+        first, second = node.meta["info"]
+        dims: Any = map(trace.symbols.name, zip(first.shape, second.shape, strict=True))
+        found.append(Placeholder(f"{task.name}.{name}", first.dtype, tuple(dims)))
+    return tuple(found)
 
 
 _KEPT = 2

@@ -9,8 +9,10 @@ from typing import Any
 import torch
 
 from specs.model.model import Model
+from zoo.context import StackContext
 from zoo.core.graph_names import COORDINATES, EMBEDDED, GRID, IMAGE_FEATURES, TOKENS_AHEAD, VISION_ENCODER
-from zoo.tracing.decoder_task import decoder_task
+from zoo.core.remembering import parts_key
+from zoo.tracing.decoder_task import decoder_task, reader_key
 from zoo.tracing.symbols import DerivedSize, Placeholder
 from zoo.tracing.task import BATCH, IMAGES, PATCHES, VECTORS, Task, stack_inputs
 
@@ -72,7 +74,23 @@ def vision_task(spec: Model) -> Task:
     def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
         return {IMAGE_FEATURES: model.encode_images(values[inputs[0].name], values.get(GRID))}
 
-    return Task(VISION_ENCODER, inputs, call, derived=image_sizes(spec), runs=("image",))
+    assert spec.image is not None
+    contexts = (StackContext.of(spec, name) for name in ("image", "decoder"))
+    about = parts_key(spec.image, spec.embedding_of(spec.image), spec.connector, *contexts)
+    return Task(VISION_ENCODER, inputs, call, derived=image_sizes(spec), about=about)
+
+
+def reading_task(spec: Model, features: Placeholder) -> Task:
+    """The whole model after its image graph: tokens, and the vectors of images among them."""
+    assert spec.decoder is not None
+    grid = [placeholder for placeholder in image_inputs(spec) if placeholder.name == GRID]
+    inputs = (*stack_inputs(spec, spec.decoder, "sequence_length"), features, *grid)
+
+    def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        named = {placeholder.name: values[placeholder.name] for placeholder in inputs}
+        return dict(model.read(image_features=named.pop(features.name), **named))
+
+    return Task("decoder", inputs, call, about=reader_key(spec))
 
 
 def _vision_task_by_row(spec: Model) -> Task:
@@ -124,4 +142,4 @@ def _embedding_task(spec: Model, name: str, *, images: bool, in_one: bool = Fals
             outputs[COORDINATES] = model.coordinates(ids, values["attention_mask"], values[GRID])
         return outputs
 
-    return Task(name, tuple(inputs), call, runs=("decoder",))
+    return Task(name, tuple(inputs), call, about=reader_key(spec, without_layers=True))

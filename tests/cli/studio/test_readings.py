@@ -67,7 +67,7 @@ def test_answers_are_equal_with_and_without_other_processes(
 
 @pytest.mark.slow
 def test_an_error_of_another_process_is_raised_here(readings: Readings) -> None:
-    reading = readings.begin(load("tiny-gpt"), "training", "no dtype")
+    reading = readings.begin(load("tiny-gpt"), "training", ("no dtype",))
     with pytest.raises(TypeError):  # as here
         reading.result()
     spec = load("tiny-gpt").model_copy(update={"name": "other"})
@@ -148,12 +148,12 @@ def test_a_reading_that_is_not_begun_is_computed_here(monkeypatch: pytest.Monkey
     monkeypatch.setattr(readings, "_ask", ask)
     spec = load("tiny-gpt")
     first, second, third = (
-        readings.begin(spec, *what) for what in (("costs",), ("training", torch.float16), ("sizes",))
+        readings.begin(spec, *what) for what in (("costs",), ("training", (torch.float16,)), ("sizes",))
     )
     while not asked:
         time.sleep(0.001)
     second.drop()
-    assert second.result() == READINGS["training"](spec, torch.float16)
+    assert second.result() == READINGS["training"](spec, (torch.float16,))
     assert third.result() == READINGS["sizes"](spec)
     held.set()
     with pytest.raises(UserError, match="no"):

@@ -49,6 +49,7 @@ PACKED_IMAGES = "embedding={kind: packed_patches, patch_size: 14}"
         (PACKED, ["connector.pool=2"], "connector.pool: must be 1 for images of any size"),
         (PACKED, ["connector.shuffle=1", "connector.class_token=true"], "connector.class_token: must be false for images of any size"),
         (PACKED, ["image.position={kind: rope}"], "image.position.kind: must tell rows from columns in images of any size, or be none"),
+        (PACKED, ["image.block.attention.position={kind: rope}"], "image.block.attention.position.kind: must tell rows from columns"),
         (PACKED, ["image.position.coordinates=centred"], "image.position.coordinates: must be index for images of any size"),
         (PACKED, ["image.position={kind: relative_bias_2d}"], "image.position.kind: requires images of one size"),
         (PACKED, ["image.block.attention.window=8"], "image.block.attention.window: counts tokens of a sequence, and patches have rows and columns"),

@@ -28,7 +28,7 @@ from tests.zoo.reports.task_sizes import shapes
 from tests.zoo.tiny import BLOCK, bert, gpt2, llava, t5
 from zoo.core.reduced import reduced_models, small_inputs
 from zoo.reports.costs import costs
-from zoo.reports.training import training
+from zoo.reports.training import _reduced, training, trainings
 from zoo.tracing.tasks import training_task
 
 SIZES = {"B": 3}
@@ -239,14 +239,28 @@ def test_halves_keep_less_and_dropout_a_mask_more() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 @pytest.mark.parametrize("name", structures())
-def test_a_step_in_bfloat16_is_that_in_float16(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both halves share a trace."""
+def test_dtypes_share_a_trace(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each dtype has the figures of its own trace: both halves share one, from which that of float32 follows."""
     spec = load(name)
-    shared = training(spec, torch.float16)
+    shared = trainings(spec, (torch.float32, torch.float16))
+    assert {dtype: training(spec, dtype) for dtype in shared} == shared
     monkeypatch.setattr("zoo.reports.training.traced_dtype", lambda dtype: dtype)
-    assert training(spec, torch.bfloat16) == shared
+    assert training(spec, torch.bfloat16) == shared[torch.float16]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", ["clip-vit-b32", "siglip2-base-16", "owlvit-base-32", "llava-1.5-7b", "gemma3-4b", "qwen3-vl-2b"]
+)
+def test_the_parts_of_a_step_are_the_whole(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    dtypes, spec = (torch.float32, torch.float16), load(name)
+    parts = trainings(spec, dtypes)
+    monkeypatch.setattr(
+        "zoo.reports.training_parts.training_tasks", lambda model, spec, outputs: [training_task(spec)]
+    )
+    monkeypatch.setattr("zoo.reports.training._reduced", _reduced.__wrapped__)  # type: ignore[attr-defined]
+    assert trainings(spec, dtypes) == parts
 
 
 def test_a_mixture_trains_the_chosen_experts() -> None:
