@@ -60,13 +60,12 @@ def _layout(files: TensorFiles, names: Tensors, model: nn.Module, spec: Model) -
     experts: dict[str, dict[int, tuple[str, ...]]] = {}
     aliases: dict[str, str] = {}
     for location in locations.values():
+        held = tuple(named[id(own)] for own in location.stored)
         for name in location.slot.stored:
-            aliases |= zip(
-                location.slot.names(name), (named[id(own)] for own in location.stored), strict=False
-            )
+            aliases |= zip(location.slot.names(name), held, strict=False)
         if stacked := stacked_experts(location.slot, locations):
             for name in stacked.stored:
-                experts.setdefault(name, {})[stacked.index] = tuple(named[id(own)] for own in location.stored)
+                experts.setdefault(name, {})[stacked.index] = held
     by_part = {name: tuple(parts[part] for part in sorted(parts)) for name, parts in experts.items()}
     return BaseLayout(frozenset(transposed), _shared(names, model, spec), by_part, aliases)
 
@@ -143,10 +142,8 @@ def _pair(
     if slot.sections or any(len(shape) != left.dim() for shape in location.shapes):
         raise _whole(adapter, f"changes {name}, which is no matrix of its own")
     rows, columns = (right.mT, left.mT) if turned else (left, right)
-    narrow = [(*shape[:-1], rows.shape[-1]) for shape in location.shapes]
-    own = slot.transform.split(rows.mT if turned else rows, narrow)[
-        slot.index
-    ]  # rows of this parameter x rank
+    narrow = [(*shape[:-1], rows.shape[-1]) for shape in location.shapes]  # rows x rank
+    own = slot.transform.split(rows.mT if turned else rows, narrow)[slot.index]
     exact = slot.transform.split(left @ right, location.shapes)[slot.index]
     if not torch.allclose(own @ columns, exact, atol=1e-6 * float(exact.abs().max() or 1)):
         raise _whole(adapter, f"changes {name}, whose columns are stored in another order")
