@@ -71,7 +71,7 @@ def export(
 
 @dataclass(frozen=True)
 class RequestedExport:
-    """The export that a command line asks for; ``command`` repeats it, but for its options and ``output``."""
+    """The export that a command line asks for; ``command`` repeats it, without its options and ``output``."""
 
     named: NamedModel
     options: ExportOptions

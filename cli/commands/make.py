@@ -25,7 +25,7 @@ Names = Annotated[
     typer.Argument(
         metavar="[FILE] [NAME]...",
         help="A zoo file, or a directory with a zoo.yaml, and the models, groups or artefacts to make.  "
-        "[default: zoo.yaml, and all of it]",
+        "[default: zoo.yaml, all models]",
         show_default=False,
     ),
 ]
@@ -72,7 +72,7 @@ def make(names: Names = None, *, options: MakeOptions, screen: Screen) -> None:
     from cli.terminal.render import print_json
     from exporters.making.artefacts import read_zoo
     from exporters.making.cache import Cache, cache_limit
-    from exporters.making.executors.executor import executor as executor_of
+    from exporters.making.executors import executor_of
     from exporters.making.make import make as make_artefacts
     from exporters.making.plan import make_plan
 

@@ -190,8 +190,9 @@ def run(directory: ExportDirectory, options: RunOptions) -> None:
       zoo run build/clip-vit-b32 --image cat.png --text "a cat" --text "a dog"
     """
     from cli.options.run_inputs import GivenOptions, read_inputs, read_pages, read_pair, read_queries
+    from cli.running.encoded import print_encoded
     from cli.running.matches import print_matches
-    from cli.running.output import RunContext, print_encoded
+    from cli.running.output import RunContext
     from cli.running.pages import check_pages, print_pages
     from exporters.runtime.exported import open_export
     from exporters.runtime.text import find_text
@@ -219,14 +220,11 @@ def run(directory: ExportDirectory, options: RunOptions) -> None:
     if options.query:
         asked, ranked = read_queries(options.query, inputs, exported, text_codec)
         print_encoded(context(ranked), context(asked), options.head_weights)
-        _tell_cut(text_codec, len(options.query) + len(inputs.texts))
-        return
-    shown = context(read_inputs(inputs, exported, text_codec))
-    if exported.spec.decodes:
-        _generate(shown, options)
+    elif exported.spec.decodes:
+        _generate(context(read_inputs(inputs, exported, text_codec)), options)
     else:
-        print_encoded(shown, None, options.head_weights)
-    _tell_cut(text_codec, len(inputs.texts))
+        print_encoded(context(read_inputs(inputs, exported, text_codec)), None, options.head_weights)
+    _tell_cut(text_codec, len(options.query or ()) + len(inputs.texts))
 
 
 def _generate(shown: RunContext, options: RunOptions) -> None:

@@ -49,7 +49,7 @@ def read_image_files(files: Sequence[Path], spec: Model, directory: Path) -> tup
 def read_tiled_image_files(
     files: Sequence[Path], spec: Model, directory: Path
 ) -> tuple[Floats, list[Path], list[Grid]] | None:
-    """Images in tiles, M C H W, the file of each image and its grid; None where the checkpoint has images whole.
+    """Images in tiles, M C H W, the file of each image and its grid; None if the checkpoint does not split images.
 
     Raises :class:`specs.base.errors.UserError` for files that are no images.
     """

@@ -1,31 +1,25 @@
-"""Output of ``zoo run``: streamed text, vectors, classes, masked tokens, and the outputs of other heads by name."""
+"""Output of ``zoo run``: the context that all outputs share, streamed and continued texts, and tables of scores."""
 
 from __future__ import annotations
 
 import itertools
-import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from cli.running.timing import LoadedGenerator, tell_generated, tell_how
+from cli.running.timing import LoadedGenerator, tell_generated
 from cli.terminal.render import Column, print_json, print_table, say, say_piece
 from cli.terminal.screen import screen_width
 from exporters.runtime.text import Stream
-from zoo.core.units import time_text
 
 if TYPE_CHECKING:
     from cli.options.run_inputs import RunInputs
-    from exporters.runtime.encoding import EncodedVectors, EncoderRunner
     from exporters.runtime.exported import Exported
     from exporters.runtime.generation import Continuation, Generation
     from exporters.runtime.graph import Floats
     from exporters.runtime.model_inputs import ModelInputs
     from exporters.runtime.text import TextTokenizer
     from zoo.generation.sampling import Sampling
-
-BEST = 5
-"""Number of tokens or classes to print."""
 
 
 @dataclass(frozen=True)
@@ -162,87 +156,6 @@ def _data(shown: RunContext, index: int, continuation: Continuation) -> dict[str
     return data if shown.text is None else {**data, "text": shown.text.text(continuation.ids)}
 
 
-def print_encoded(shown: RunContext, queries: RunContext | None, head_weights: Mapping[str, float]) -> None:
-    """Print vectors, classes or masked tokens, depending on the head, or else its outputs by name; with queries, a ranking for
-    each."""
-    from cli.running.retrieval import print_ranking, print_retrieval
-    from exporters.runtime.encoding import CLASSES, MASKS, RETRIEVAL, SPEECH, VECTORS, EncoderRunner
-
-    encoder = EncoderRunner(shown.exported)
-    head = shown.exported.spec.head
-    begun = time.perf_counter()
-    if queries is not None:
-        data = print_ranking(shown, queries, encoder, head_weights)
-    elif isinstance(head, CLASSES):
-        data = _print_classes(shown, encoder)
-    elif isinstance(head, MASKS):
-        data = _print_masked(shown, encoder)
-    elif isinstance(head, SPEECH):
-        data = _print_spoken(shown, encoder)
-    elif isinstance(head, RETRIEVAL):
-        data = print_retrieval(shown, encoder, head_weights)
-    elif isinstance(head, VECTORS):
-        data = _print_vectors(shown, encoder)
-    else:
-        data = _print_outputs(shown, encoder)
-    took = time.perf_counter() - begun
-    if shown.as_json:
-        facts = {"name": shown.exported.spec.name, "provider": encoder.provider}
-        print_json({**facts, "load_seconds": encoder.load_seconds, "seconds": took, **data})
-    else:
-        count = len(shown.values)
-        what = f"{count} {shown.inputs.what}{'s' * (count > 1)} in {time_text(took)}"
-        tell_how(encoder.provider, encoder.load_seconds, what, quiet=shown.quiet)
-
-
-def _print_vectors(shown: RunContext, encoder: EncoderRunner) -> dict[str, Any]:
-    vectors = encoder.vectors(shown.values)
-    if not shown.as_json:
-        _vector_tables(shown, vectors)
-    return {
-        **shown.inputs.data,
-        "kind": vectors.kind,
-        "vectors": vectors.values.tolist(),
-        "similarities": vectors.similarities.tolist(),
-    }
-
-
-def _print_outputs(shown: RunContext, encoder: EncoderRunner) -> dict[str, Any]:
-    outputs = encoder.named(shown.values)
-    if not shown.as_json:
-        rows = [
-            (
-                shown.label(row),
-                name,
-                " x ".join(map(str, values.shape)),
-                "  ".join(f"{value:+.4f}" for value in values.flat[:3]) + "  ..." * (values.size > 3),
-            )
-            for row, by_name in enumerate(outputs)
-            for name, values in by_name.items()
-        ]
-        columns = [shown.column, Column("output", pinned=True), Column("shape"), Column("first values")]
-        print_table(columns, rows, screen_width())
-    data = [{name: values.tolist() for name, values in by_name.items()} for by_name in outputs]
-    return {**shown.inputs.data, "outputs": data}
-
-
-def _vector_tables(shown: RunContext, vectors: EncodedVectors) -> None:
-    width = vectors.values.shape[1]
-    rows = []
-    for row, vector in enumerate(vectors.values):
-        start = "  ".join(f"{value:+.4f}" for value in vector[:3])
-        length = f"{(vector @ vector) ** 0.5:.4f}"
-        rows.append((str(row), shown.label(row), f"{start}  ... {width} numbers", length))
-    columns = [
-        Column("", right=True, pinned=True),
-        shown.column,
-        Column(vectors.kind, prose=16),
-        Column("length", right=True),
-    ]
-    print_table(columns, rows, screen_width())
-    print_scores("cosine", vectors.similarities)
-
-
 def print_scores(title: str, scores: Floats) -> None:
     """Print a table of scores of every input for every other, N N; nothing for a single input."""
     if len(scores) < 2:
@@ -253,83 +166,3 @@ def print_scores(title: str, scores: Floats) -> None:
     print_table(
         [Column(title, pinned=True), *(Column(name, right=True) for name in names)], rows, screen_width()
     )
-
-
-def _print_classes(shown: RunContext, encoder: EncoderRunner) -> dict[str, Any]:
-    probabilities = encoder.classes(shown.values)
-    names = shown.exported.labels
-    if not shown.as_json:
-        print_table(
-            [shown.column, Column("label", right=True), Column("probability", right=True)],
-            [
-                (shown.label(row), str(names.get(str(label), label)), f"{shares[label]:.2%}")
-                for row, shares in enumerate(probabilities)
-                for label in _best(shares)
-            ],
-            screen_width(),
-        )
-    return {**shown.inputs.data, "probabilities": probabilities.tolist()}
-
-
-def _print_masked(shown: RunContext, encoder: EncoderRunner) -> dict[str, Any]:
-    from specs.base.errors import UserError
-
-    mask = None if shown.text is None else shown.text.mask_id
-    if mask is None:
-        raise UserError(
-            "Filling masks needs a tokenizer with a [MASK] or <mask> token.\n"
-            "  Pass --tokenizer PATH, or run the graph with onnxruntime."
-        )
-    prompts = [*shown.values]
-    if not any(mask in prompt for prompt in prompts):
-        raise UserError(f"No text has a {shown.name(mask)} token to fill.\n  Replace a word with it.")
-    probabilities = encoder.masked(prompts, mask)
-    best = [
-        [[(token, float(shares[token])) for token in _best(shares)] for shares in masks]
-        for masks in probabilities
-    ]
-    if not shown.as_json:
-        print_table(
-            [shown.column, "mask", Column("most likely tokens", prose=24)],
-            [
-                (
-                    shown.label(row),
-                    str(index),
-                    "  ".join(f"{shown.name(token)} {share:.1%}" for token, share in tokens),
-                )
-                for row, masks in enumerate(best)
-                for index, tokens in enumerate(masks)
-            ],
-            screen_width(),
-        )
-    return {
-        "prompt_ids": prompts,
-        "masks": [
-            [
-                [{"id": token, "token": shown.name(token), "probability": share} for token, share in tokens]
-                for tokens in masks
-            ]
-            for masks in best
-        ],
-    }
-
-
-def _print_spoken(shown: RunContext, encoder: EncoderRunner) -> dict[str, Any]:
-    from exporters.runtime.transcripts import CharacterVocabulary, spoken_text
-
-    spoken = encoder.spoken(shown.values)
-    characters = CharacterVocabulary.beside(shown.exported.directory)
-    texts = [spoken_text(labels, encoder.blank, characters, shown.text) for labels in spoken]
-    if not shown.as_json:
-        for name, labels, text in zip(shown.inputs.names, spoken, texts, strict=True):
-            words = ",".join(map(str, labels)) if text is None else text
-            say(words if len(spoken) == 1 else f"{name} -> {words}")
-    transcripts = [
-        {"ids": labels, **({} if text is None else {"text": text})}
-        for labels, text in zip(spoken, texts, strict=True)
-    ]
-    return {**shown.inputs.data, "transcripts": transcripts}
-
-
-def _best(shares: Floats) -> list[int]:
-    return [int(token) for token in (-shares).argsort(kind="stable")[:BEST]]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-OTHERS = "other"
+MOST, OTHERS = 5, "other"
+"""The largest number of columns, and the name of the one for the rest."""
 _EIGHTHS: Sequence[str] = ("", *"\u258f\u258e\u258d\u258c\u258b\u258a\u2589")
 _PERCENT = len("100% ")
 
@@ -28,16 +29,16 @@ def bar(share: float, width: int) -> str:
     return "\u2588" * full + _EIGHTHS[eighths]
 
 
-def share_lines(wholes: Sequence[Mapping[str, int]], width: int, most: int = 5) -> list[str]:
+def share_lines(wholes: Sequence[Mapping[str, int]], width: int) -> list[str]:
     """The common headings of some wholes, then a line for each: the shares of its parts below their names, with bars.
 
-    Only the ``most`` largest parts have a column; the rest is one.
+    Only the ``MOST`` largest parts have a column; the rest is one.
     """
     names = list(dict.fromkeys(name for whole in wholes for name in whole))
     ranked = sorted(names, key=lambda name: -max(_share(whole, name) for whole in wholes))
-    kept = [name for name in names if name in ranked[:most]]
-    if len(names) > most:
-        kept = [name for name in names if name in ranked[: most - 1]]
+    kept = [name for name in names if name in ranked[:MOST]]
+    if len(names) > MOST:
+        kept = [name for name in names if name in ranked[: MOST - 1]]
         wholes = [_with_others(whole, kept) for whole in wholes]
         kept.append(OTHERS)
     least = [max(len(name), _PERCENT) for name in kept]

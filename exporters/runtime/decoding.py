@@ -11,6 +11,7 @@ from exporters.runtime.cache import CACHES
 from exporters.runtime.graph import Floats, Ids, LoadedGraph, host_array
 from exporters.runtime.tokens import padded, token_inputs
 from specs.base.errors import UserError, option_name
+from specs.kinds.retrieval import TOKEN_VECTORS
 from zoo.core.graph_names import COORDINATES, COORDINATES_BESIDE_SLOTS, HIDDEN, HIDDEN_STATES
 from zoo.core.state_names import is_past
 from zoo.record.records import CacheRecord
@@ -25,8 +26,8 @@ class Decoding:
     """``rows`` sequences of at most ``room`` tokens each, and their cache.
 
     ``constant``: the inputs that are the same in every call, such as an encoder's keys and values. ``embed`` returns the
-    inputs for tokens and their mask, by name, for a graph that takes embeddings. ``output`` names the scores, or the vectors of
-    tokens in their place. With ``keeps_hidden``, ``hidden`` are the last hidden states of the tokens of the last call, B T D.
+    inputs for tokens and their mask, by name, for a graph that takes embeddings, which may give vectors of tokens in the place of
+    scores. With ``keeps_hidden``, ``hidden`` are the last hidden states of the tokens of the last call, B T D.
     Raises :class:`specs.base.errors.UserError` if the graph's cache is shorter.
     """
 
@@ -40,7 +41,6 @@ class Decoding:
         room: int,
         constant: Mapping[str, OrtValue] | None = None,
         embed: Callable[[Ids, Ids], Mapping[str, Floats | Ids]] | None = None,
-        output: str = SCORES,
         *,
         keeps_hidden: bool = False,
     ) -> None:
@@ -51,7 +51,8 @@ class Decoding:
             )
         self.graph = graph
         self._constant = dict(constant or {})
-        self._embed, self._output, self._keeps_hidden = embed, output, keeps_hidden
+        self._embed, self._keeps_hidden = embed, keeps_hidden
+        self._output = SCORES if SCORES in graph.outputs else TOKEN_VECTORS
         self._facts, self._padded_right = facts, facts.padding == "right"
         self._mask = np.zeros((rows, 0), np.int64)  # B P
         names = [name for name in graph.inputs if is_past(name) and name not in self._constant]

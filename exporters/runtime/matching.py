@@ -40,7 +40,7 @@ class PairScores:
 class DualEncoderRunner:
     """The graph of a whole dual encoder, loaded."""
 
-    def __init__(self, exported: Exported, threads: int = 0) -> None:
+    def __init__(self, exported: Exported) -> None:
         self.spec, head = exported.spec, exported.spec.head
         if not isinstance(head, Contrastive):
             raise UserError(
@@ -48,7 +48,7 @@ class DualEncoderRunner:
                 "  Export it in the layout transformers-js, and run its client's zero-shot-object-detection."
             )
         self.pairs_alone = head.bias is not None
-        self.graph = exported.open(-1, threads)
+        self.graph = exported.open(-1)
         self.load_seconds, self.provider = self.graph.load_seconds, self.graph.provider
 
     def match(self, texts: Sequence[Sequence[int]], images: Floats) -> PairScores:

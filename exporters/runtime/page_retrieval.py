@@ -15,7 +15,6 @@ from exporters.runtime.exported import Exported
 from exporters.runtime.graph import Floats
 from exporters.runtime.text import TextTokenizer
 from specs.base.errors import UserError
-from specs.kinds.retrieval import TOKEN_VECTORS
 from specs.model.model import Model
 from zoo.checkpoints.carried import stated_in
 from zoo.generation.prompts import check_prompts
@@ -77,9 +76,9 @@ class PagePrompts:
 class PageRunner:
     """The three graphs of a model that gives vectors of the tokens of pages and queries, loaded."""
 
-    def __init__(self, exported: Exported, threads: int = 0) -> None:
+    def __init__(self, exported: Exported) -> None:
         self.exported, self.spec = exported, exported.spec
-        self.embedder, self.decoder = ImageEmbedder(exported, threads), exported.open(-1, threads)
+        self.embedder, self.decoder = ImageEmbedder(exported), exported.open(-1)
         self.load_seconds = sum(graph.load_seconds for graph in (*self.embedder.graphs, self.decoder))
         self.provider = self.decoder.provider
 
@@ -88,7 +87,7 @@ class PageRunner:
         assert self.spec.decoder is not None
         check_prompts(self.spec, self.spec.decoder, [ids])
         embed = CallByCall(self.embedder, image)
-        decoding = Decoding(self.decoder, self.exported.cache, 1, len(ids), embed=embed, output=TOKEN_VECTORS)
+        decoding = Decoding(self.decoder, self.exported.cache, 1, len(ids), embed=embed)
         return decoding.score(ids).copy()
 
 

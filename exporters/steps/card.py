@@ -162,7 +162,7 @@ def _usage(spec: Model, manifest: Manifest) -> str:
 
 
 def _profiles(manifest: Manifest) -> str:
-    """How a compiler is told the sizes of inputs; empty where no target asks for them."""
+    """The sizes of inputs for a compiler; empty if the target needs none."""
     path = profiles_of(manifest)
     if path is None:
         return ""

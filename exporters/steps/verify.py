@@ -30,7 +30,7 @@ from exporters.steps.weights import Weights
 from exporters.target.providers import on_provider
 from exporters.target.targets import OPERATIONS, Target
 from exporters.verification.compare import verify
-from exporters.verification.engines.prove import compile_files
+from exporters.verification.engine_claim import compile_files
 from exporters.verification.engines.table import engine_named
 from exporters.verification.exact.graph import unrounded_values
 from exporters.verification.probes import write_probe

@@ -19,7 +19,7 @@ from torch import Tensor
 from exporters.target.targets import Padding
 from exporters.verification.cases import Case, cases
 from exporters.verification.constant import OutputRows, lost_outputs
-from exporters.verification.engines.prove import prove
+from exporters.verification.engine_claim import prove
 from exporters.verification.engines.result import EngineResult
 from exporters.verification.exact.graph import lost_constants
 from exporters.verification.layer_outputs import reported_name

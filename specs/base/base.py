@@ -131,6 +131,11 @@ class DescribedSpec(Spec):
         """The lines below the heading in drawings.  Default: the numbers and texts among the fields."""
         return plain_fields(self)
 
+    @property
+    def routed_experts(self) -> tuple[int, int] | None:
+        """The numbers of experts that compute a token, and of all; None for parts without experts."""
+        return None
+
 
 @registry.interface(registry.EVERY_SLOT)
 class Component(DescribedSpec):
@@ -167,11 +172,6 @@ class Component(DescribedSpec):
     def branch_details(self, context: PartContext) -> list[str]:
         """The details of this part as one of several side by side."""
         return [self.brief]
-
-    @property
-    def routed_experts(self) -> tuple[int, int] | None:
-        """The numbers of experts that compute a token, and of all; None for parts without experts."""
-        return None
 
     def why_insensitive(self, width: int) -> str:
         """The reason why outputs of ``width`` need not depend on the input; empty if they must."""

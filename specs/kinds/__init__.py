@@ -1,18 +1,13 @@
 """The kinds of components that a spec can name, and the file of each.
 
-A file is imported when one of its kinds is looked up, or another file uses its classes.
+A file is imported when one of its kinds is looked up, or another file uses its classes. Norms and residuals need no entry: every
+model uses their files, each of the name of its slot.
 """
 
 from specs.base.registry import declare
 
 FILES = {
-    "norm": {
-        "layer_norm": "norm",
-        "rms_norm": "norm",
-        "batch_norm": "norm",
-        "affine": "norm",
-        "none": "norm",
-    },
+    "norm": {},
     "rope_scaling": {
         "linear": "rope_scaling",
         "proportional": "rope_scaling",
@@ -50,10 +45,7 @@ FILES = {
         "mixture": "mixture",
         "side_by_side": "side_by_side",
     },
-    "residual": {
-        "add": "residual",
-        "none": "residual",
-    },
+    "residual": {},
     "block": {
         "pre_norm": "block",
         "post_norm": "block",

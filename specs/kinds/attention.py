@@ -358,22 +358,27 @@ class MultiHeadShape(AttentionKind):
             yield from (fault.under("qk_norm") for fault in self.qk_norm.faults(context))
         if self.value_norm is not None:
             yield from (fault.under("value_norm") for fault in self.value_norm.faults(context))
-        if self.values == "keys" and self.value_width(context.d_model) != self.head_width(context.d_model):
+        if self.values == "keys":
+            yield from self._shared_value_faults(context)
+        if self.position is not None:
+            yield from (fault.under("position") for fault in self._position_faults(self.position, context))
+
+    def _shared_value_faults(self, context: RuleContext) -> Iterable[Fault]:
+        """The violated rules of values that are the keys."""
+        if self.value_width(context.d_model) != self.head_width(context.d_model):
             yield Fault(
                 ("value_dim",),
                 "must be that of the keys, which are the values",
                 self.value_dim,
                 "Remove it, or remove values.",
             )
-        if self.values == "keys" and self.bias.value != self.bias.key:
+        if self.bias.value != self.bias.key:
             yield Fault(
                 ("bias", "value"),
                 "must equal that of the keys, which are the values",
                 self.bias.value,
                 f"Set {str(self.bias.key).lower()}.",
             )
-        if self.position is not None:
-            yield from (fault.under("position") for fault in self._position_faults(self.position, context))
 
     def _position_faults(self, position: PositionKind, context: RuleContext) -> Iterable[Fault]:
         if position.embedded:

@@ -20,6 +20,7 @@ from specs.kinds.feed_forward import FeedForward
 from specs.kinds.mixer import Attention, Mixer, MixerKind
 from specs.kinds.norm import Norm
 from specs.kinds.per_layer_embedding import PerLayerEmbedding
+from specs.kinds.position import PositionKind
 from specs.kinds.residual import Add, Residual
 from specs.kinds.sharing import Sharing
 
@@ -109,6 +110,16 @@ class BlockParts(Component):
         """The attention and the mixer of the first branch, those that the block has."""
         return tuple(mixer for mixer in (self.attention, self.mixer) if mixer is not None)
 
+    @property
+    def sliding_window(self) -> int | None:
+        """The window of the attention, if it has one."""
+        return None if self.attention is None else self.attention.sliding_window
+
+    @property
+    def own_position(self) -> PositionKind | None:
+        """The position of the attention alone, if it has one."""
+        return None if self.attention is None else self.attention.own_position
+
     def branches(self, *, cross: bool = False) -> tuple[str, ...]:
         """The names of the branches, in order; ``cross``: in a decoder that attends to an encoder."""
         first = "attention" if self.attention is not None else "mixer"
@@ -122,11 +133,11 @@ class BlockParts(Component):
     @property
     def reads_second(self) -> bool:
         """Whether it reads the second stream of the embedding."""
-        position = None if self.attention is None else self.attention.own_position
+        position = self.own_position
         return self.passes_second or (position is not None and position.reads_second)
 
-    def attention_input_width(self, d_model: int) -> int:
-        """The width of what the attention reads."""
+    def branch_width(self, d_model: int) -> int:
+        """The width of the stream that the branches read and add to."""
         return d_model
 
     def norms_used(self) -> list[Component]:

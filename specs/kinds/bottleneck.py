@@ -34,6 +34,9 @@ class Bottleneck(BlockParts):
     """Feed-forward network, each of the other branches."""
     output_is_normalised: ClassVar[bool] = True
 
+    def branch_width(self, d_model: int) -> int:
+        return self.width
+
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         yield from super().faults(replace(context, d_model=self.width))
         simple = (

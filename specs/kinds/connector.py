@@ -1,7 +1,7 @@
 """Connectors: from the vectors of one stack to embeddings among another's tokens."""
 
 from collections.abc import Iterable, Iterator
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import Field
 
@@ -60,6 +60,10 @@ class ConnectorKind(Component):
     def vector_count(self, patches: int, others: int) -> int:
         """The number of vectors that stand for an image, from its numbers of patches and of other vectors."""
         return patches // self.square**2 + (others if self.class_token else 0)
+
+    def of_fewer_vectors(self, count: int) -> Self:
+        """The same connector with at most ``count`` vectors of an image, if it fixes their number."""
+        return self
 
     @property
     def takes_any_size(self) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 from pydantic import Field
 
@@ -172,6 +172,11 @@ class EmbeddingKind(Component):
     def position_count(self, context_length: int | None) -> int | None:
         """The number of vectors to which positions are added."""
         return context_length
+
+    def of_fewer_patches(self, side: int, square: int) -> Self:
+        """The same embedding of at most ``side`` x ``side`` patches, or of the next number that ``square`` divides; itself for inputs
+        of other numbers of vectors."""
+        return self
 
 
 def scale_steps(scale: float | str | None, d_model: int) -> Iterator[Step]:

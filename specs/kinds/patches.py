@@ -1,7 +1,7 @@
 """Embeddings of images by patches."""
 
 from collections.abc import Iterable, Iterator
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field
 
@@ -82,6 +82,10 @@ class Patches(EmbeddingKind):
     @property
     def patch_grid(self) -> PatchGrid:
         return PatchGrid(self.side, self.side, self.patch_size)
+
+    def of_fewer_patches(self, side: int, square: int) -> Self:
+        pixels = max(2, -(-side // square)) * square * self.patch_size
+        return self.model_copy(update={"image_size": min(self.image_size, pixels)})
 
     def steps(self, context: PartContext) -> Iterator[Step | PositionStep]:
         width, size = context.width, self.patch_size

@@ -99,6 +99,17 @@ class PositionKind(Component):
         return ()
 
 
+def equal_heads_faults(position: PositionKind, attention: AttentionKind) -> Iterable[Fault]:
+    """The violated rule of a position that is compared with queries as wide as keys."""
+    if not attention.projects_heads:
+        yield Fault(
+            ("kind",),
+            "requires queries and keys of equal width in every head, and latent attention has none",
+            position.kind,
+            "Use rope, or an attention of kind multi_head, grouped_query or multi_query.",
+        )
+
+
 Position = Annotated[PositionKind, Slot("position")]
 
 

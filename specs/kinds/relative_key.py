@@ -9,7 +9,7 @@ from specs.base.base import Fault, RuleContext
 from specs.base.registry import register
 from specs.base.words import PartContext
 from specs.kinds.mixer import AttentionKind
-from specs.kinds.position import PositionKind
+from specs.kinds.position import PositionKind, equal_heads_faults
 
 Reach = Annotated[int, Field(ge=0, le=2**20)]
 
@@ -41,10 +41,4 @@ class RelativeKey(PositionKind):
         return [f"distances {-self.before} to {self.after}", "compared with queries"]
 
     def attention_faults(self, attention: AttentionKind, context: RuleContext) -> Iterable[Fault]:
-        if not attention.projects_heads:
-            yield Fault(
-                ("kind",),
-                "requires queries and keys of equal width in every head, and latent attention has none",
-                self.kind,
-                "Use rope, or an attention of kind multi_head, grouped_query or multi_query.",
-            )
+        return equal_heads_faults(self, attention)

@@ -1,7 +1,7 @@
 """Resamplers: trained queries that become the vectors of an image."""
 
 from collections.abc import Iterable, Iterator
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import Field
 
@@ -54,6 +54,9 @@ class ResamplerConnector(ConnectorKind):
 
     def vector_count(self, patches: int, others: int) -> int:
         return self.queries
+
+    def of_fewer_vectors(self, count: int) -> Self:
+        return self.model_copy(update={"queries": min(self.queries, count)})
 
     def steps(self, context: PartContext) -> Iterator[Step]:
         projected = self.projection.details(context)

@@ -17,9 +17,6 @@ class SideTransformer(BlockParts):
     kind: Literal["side_transformer"] = "side_transformer"
     reads_embedding: ClassVar[bool] = True
 
-    def attention_input_width(self, d_model: int) -> int:
-        return 2 * d_model
-
     def branches(self, *, cross: bool = False) -> tuple[str, ...]:
         return ("attention", "feed_forward", "mixer")
 

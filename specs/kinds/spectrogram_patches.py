@@ -1,7 +1,7 @@
 """Embeddings of spectrograms by patches."""
 
 from collections.abc import Iterable, Iterator
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 from specs.base.base import Dropout, Fault, RuleContext, Width
 from specs.base.registry import register
@@ -43,6 +43,13 @@ class SpectrogramPatches(EmbeddingKind):
             for size, stride in ((self.mel_bins, self.bin_stride), (self.frames, self.frame_stride))
         )
         return rows, columns
+
+    def of_fewer_patches(self, side: int, square: int) -> Self:
+        sizes = {
+            "frames": min(self.frames, self.patch_size + (side - 1) * self.frame_stride),
+            "mel_bins": min(self.mel_bins, self.patch_size + (side - 1) * self.bin_stride),
+        }
+        return self.model_copy(update=sizes)
 
     @property
     def fixed_length(self) -> int:

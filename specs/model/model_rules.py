@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from specs.base.base import Fault
 from specs.base.errors import MISSING
-from specs.kinds.embedding import TokenDropout, Tokens
+from specs.kinds.embedding import EmbeddingKind, TokenDropout, Tokens
 from specs.model.image_rules import meeting_faults
 from specs.model.stack import STACKS, STACKS_OF, Stack, StackName
 
@@ -129,6 +129,11 @@ def embedding_faults(model: Model) -> Iterable[Fault]:
                 "Use patches.",
             )
     yield from _vocabulary_faults(model, any(embedding.takes_tokens for embedding in embeddings.values()))
+    yield from _table_faults(model, embeddings)
+
+
+def _table_faults(model: Model, embeddings: Mapping[StackName, EmbeddingKind]) -> Iterable[Fault]:
+    """The violated rules of the token table that stacks share, or that one has of its own."""
     tables = {
         embedding.table_width(model.width_of(stack))
         for name, stack in model.stacks()

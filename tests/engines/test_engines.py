@@ -11,7 +11,7 @@ import pytest
 
 from exporters.export import export
 from exporters.steps.options import ExportOptions
-from exporters.verification.engines import prove
+from exporters.verification import engine_claim
 from exporters.verification.engines.find import interpreter_of
 from exporters.verification.engines.process import EngineProcess
 from exporters.verification.engines.replay import replay
@@ -86,7 +86,7 @@ def test_a_scan_is_one_that_other_engines_take(preset: str, engine: str, tmp_pat
 def test_a_wrong_graph_fails_on_every_engine(
     engine: str, change: Change, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(prove, "exact_file", lambda *arguments: sabotaged(change, *arguments))
+    monkeypatch.setattr(engine_claim, "exact_file", lambda *arguments: sabotaged(change, *arguments))
     with pytest.raises(VerificationError, match=rf"{engine}.*: failed: .* allowed"):
         export(gpt2(), tmp_path / "out", ExportOptions(engines=(engine,)))
     assert not (tmp_path / "out").exists()
@@ -97,7 +97,7 @@ def test_a_wrong_graph_fails_on_every_engine(
 def test_a_wrong_file_that_rounds_fails_on_every_engine(
     engine: str, change: Change, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    places = prove._places
+    places = engine_claim._places
 
     @contextmanager
     def changed(*arguments: Any, exact: bool, bfloat16: bool) -> Iterator[list[Path]]:
@@ -106,7 +106,7 @@ def test_a_wrong_file_that_rounds_fails_on_every_engine(
                 change_file(path, change)
             yield paths
 
-    monkeypatch.setattr(prove, "_places", changed)
+    monkeypatch.setattr(engine_claim, "_places", changed)
     with pytest.raises(VerificationError, match=rf"{engine}.*: failed: .* allowed for rounding"):
         export(gpt2(), tmp_path / "out", ExportOptions.of(engines=(engine,), precision="int4"))
     assert not (tmp_path / "out").exists()
@@ -125,14 +125,14 @@ def test_the_compiler_of_tensorrt_takes_a_model(tmp_path: Path) -> None:
 def test_the_compiler_of_tensorrt_refuses_what_is_wrong(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    compiled = prove._compiled
+    compiled = engine_claim._compiled
 
     def changed(proof: VerificationRequest, process: EngineProcess) -> EngineResult:
         for path in proof.graphs:
             change_file(path, an_unknown_operator)
         return compiled(proof, process)
 
-    monkeypatch.setattr(prove, "_compiled", changed)
+    monkeypatch.setattr(engine_claim, "_compiled", changed)
     options = ExportOptions(target="tensorrt", precision="fp16", engines=("tensorrt-rtx",))
     with pytest.raises(VerificationError, match=r"tensorrt-rtx .*: failed at node .*Plugin not found"):
         export(WIDE, tmp_path / "out", options)

@@ -18,7 +18,7 @@ from onnx import TensorProto, helper
 
 from exporters.export import export
 from exporters.steps.options import ExportOptions
-from exporters.verification.engines import prove
+from exporters.verification import engine_claim
 from exporters.verification.engines.find import interpreter_of
 from exporters.verification.engines.process import started
 from exporters.verification.engines.table import SWIFTSHADER, engine_named
@@ -66,7 +66,7 @@ def test_a_wrong_scale_of_attention_fails_the_export(tmp_path: Path, monkeypatch
             onnx.save(model, place)
             yield place
 
-    monkeypatch.setattr(prove, "exact_file", sabotaged)
+    monkeypatch.setattr(engine_claim, "exact_file", sabotaged)
     with pytest.raises(VerificationError, match=r"webgpu 0\.4.*: failed: .* allowed"):
         export(bert(), tmp_path / "out", ExportOptions(target="webgpu", engines=("webgpu",)))
     assert not (tmp_path / "out").exists()

@@ -12,7 +12,7 @@ import pytest
 
 from exporters.export import export
 from exporters.steps.options import ExportOptions
-from exporters.verification.engines import prove
+from exporters.verification import engine_claim
 from exporters.verification.engines.table import ENGINES
 from exporters.verification.result import VerificationError
 from tests.exporters.verification.engines.sabotage import Change, a_mask, a_scale, an_axis, sabotaged
@@ -37,7 +37,7 @@ def test_the_engine_computes_the_same(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("change", [a_scale, a_mask, an_axis])
 def test_a_wrong_graph_fails(change: Change, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prove, "exact_file", lambda *arguments: sabotaged(change, *arguments))
+    monkeypatch.setattr(engine_claim, "exact_file", lambda *arguments: sabotaged(change, *arguments))
     with pytest.raises(VerificationError, match=r"cuda.*: failed: .* allowed"):
         export(gpt2(), tmp_path / "out", ExportOptions(engines=("cuda",)))
     assert not (tmp_path / "out").exists()

@@ -35,10 +35,21 @@ from zoo.generation.settings import (
     APPLIED,
     NOT_APPLIED,
     OPTIONS,
-    WITHOUT_EFFECT,
     GenerationSettings,
     generation_fields,
 )
+
+WITHOUT_EFFECT = {
+    "diversity_penalty", "early_stopping", "length_penalty", "num_beam_groups", "renormalize_logits",
+    "assistant_confidence_threshold", "assistant_early_exit", "assistant_ensemble_weight",
+    "assistant_lookbehind", "cache_config", "cache_implementation", "compile_config", "disable_compile",
+    "continuous_batching_config", "is_assistant", "low_memory", "max_cache_len", "max_matching_ngram_size",
+    "num_assistant_tokens", "num_assistant_tokens_schedule", "prefill_chunk_size", "speculation_type",
+    "prompt_lookup_num_tokens", "target_lookbehind", "use_cache", "use_mtp", "output_attentions",
+    "output_hidden_states", "output_logits", "output_scores", "return_dict_in_generate", "pad_token_id",
+    "_from_model_config", "transformers_version",
+}  # fmt: skip
+"""The fields that change no token of greedy decoding or sampling."""
 
 PROMPT = [5, 9, 16, 16, 7, 3, 5]
 MOST = 14

@@ -22,6 +22,7 @@ from zoo.checks.recorder import RecordedCall, Recorder
 from zoo.checks.symbols import MEANINGS, SIZES, UNNAMED, Names, describe, names_of_blocks, symbols_in
 from zoo.core.caller import line_of, line_text
 from zoo.core.graph_names import HIDDEN_STATES
+from zoo.core.roles import kind_name
 from zoo.core.token_inputs import token_inputs
 from zoo.models.decoder import Decoder
 from zoo.models.dual_encoder import DualEncoder
@@ -122,7 +123,7 @@ def _blocks(spec: Model) -> Names:
 
 
 def _row(first: RecordedCall, second: RecordedCall, further: Names) -> ModuleShapes:
-    kind = getattr(first.module, "component_kind", type(first.module).__name__)
+    kind = kind_name(first.module)
     inputs, outputs = (
         describe(getattr(first, side), getattr(second, side), further) for side in ("inputs", "outputs")
     )

@@ -5,6 +5,8 @@ Shapes: batch B, tokens T, width D, streams N.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 from torch import Tensor, nn
 
@@ -26,6 +28,12 @@ class AltUp(nn.Module):
     """The coefficients of a layer, from the tanh of a projection of norm(x) / D."""
 
     component_kind = "altup"
+    stream_methods: ClassVar = {
+        "predict": "Predict streams",
+        "correct": "Correct streams",
+        "scaled_first": "Scale first stream",
+        "join_others": "Add to other streams",
+    }
 
     def __init__(self, spec: spec.AltUp, context: BuildContext) -> None:
         super().__init__()

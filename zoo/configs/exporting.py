@@ -117,8 +117,12 @@ def _reading(model: Model, *, sentence: bool) -> Read:
     if sentence:
         own_head = model.head.model_dump(mode="json", exclude_none=True)
         return functools.partial(sentence_spec, lambda width: own_head)
-    scores_text = isinstance(model.head, Classification) and model.head.pooling == "last"
-    return of_causal_class if scores_text and model.architecture == "encoder" else of_class
+    return of_causal_class if _scores_text(model) and model.architecture == "encoder" else of_class
+
+
+def _scores_text(model: Model) -> bool:
+    """Return whether the head reads the last token, as a causal class with a score for a text does."""
+    return isinstance(model.head, Classification) and model.head.pooling == "last"
 
 
 def _fitted(model: Model, candidate: Family, class_name: str, *, sentence: bool) -> Data | Misfit:
@@ -130,8 +134,7 @@ def _fitted(model: Model, candidate: Family, class_name: str, *, sentence: bool)
             model = as_encoder(model)
             data = candidate.body_config(as_decoder(model), class_name)
         else:
-            scores_text = isinstance(model.head, Classification) and model.head.pooling == "last"
-            data = candidate.config(as_decoder(model) if scores_text else model, class_name)
+            data = candidate.config(as_decoder(model) if _scores_text(model) else model, class_name)
         read = _reading(model, sentence=sentence)
         back = spec_of_config(Config(data, "the written config"), name=model.name, strict=True, read=read)
     except UnfitError as error:

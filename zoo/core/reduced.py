@@ -17,10 +17,7 @@ from specs.kinds.connector import ConnectorKind
 from specs.kinds.embedding import EmbeddingKind
 from specs.kinds.head import HeadKind
 from specs.kinds.mixture import Mixture
-from specs.kinds.patches import Patches
 from specs.kinds.pooling import AtToken
-from specs.kinds.resampler import ResamplerConnector
-from specs.kinds.spectrogram_patches import SpectrogramPatches
 from specs.model.model import Expectation, Model
 from specs.model.stack import LayerRun, Stack
 
@@ -107,37 +104,22 @@ def small_tables(spec: Model) -> Model:
 
 
 def small_inputs(spec: Model) -> Model:
-    """The same model for images of at most 3 x 3 patches, or 2 x 2 vectors of several, or 9 vectors of a resampler, and audio of at
-    most 24 vectors; tokens are unchanged."""
-    stacks: dict[str, Stack] = {}
+    """The same model for images of at most 3 x 3 patches, or 2 x 2 squares of patches that a connector joins, or 9 vectors of a
+    resampler, and audio of at most 24 vectors; tokens are unchanged."""
+    square = 1 if spec.connector is None else spec.connector.square
+    changes: dict[str, Any] = {}
     for name, stack in spec.stacks():
         embedding = spec.embedding_of(stack)
-        if isinstance(embedding, Patches):
-            joined = spec.connector.square if spec.connector is not None else 1
-            side = max(2, -(-SMALL_SIDE // joined)) * joined
-            size = min(embedding.image_size, side * embedding.patch_size)
-            smaller = embedding.model_copy(update={"image_size": size})
-            stacks[name] = stack.model_copy(update={"embedding": smaller})
-        elif isinstance(embedding, SpectrogramPatches):
-            stacks[name] = stack.model_copy(update={"embedding": _few_patches(embedding)})
+        smaller = embedding.of_fewer_patches(SMALL_SIDE, square)
+        if smaller is not embedding:
+            changes[name] = stack.model_copy(update={"embedding": smaller})
         elif not embedding.any_length:
             context = _at_most(spec.context_length_of(stack), SMALL_AUDIO)
-            stacks[name] = stack.model_copy(update={"context_length": context})
-    changes: dict[str, Any] = dict(stacks)
-    if isinstance(spec.connector, ResamplerConnector):
-        queries = min(spec.connector.queries, SMALL_SIDE**2)
-        changes["connector"] = spec.connector.model_copy(update={"queries": queries})
+            changes[name] = stack.model_copy(update={"context_length": context})
+    if spec.connector is not None:
+        connector = spec.connector.of_fewer_vectors(SMALL_SIDE**2)
+        changes |= {} if connector is spec.connector else {"connector": connector}
     return spec.model_copy(update={**changes, "expect": Expectation()}) if changes else spec
-
-
-def _few_patches(embedding: SpectrogramPatches) -> SpectrogramPatches:
-    """An embedding of at most 3 x 3 patches."""
-    size, others = embedding.patch_size, SMALL_SIDE - 1
-    sizes = {
-        "frames": min(embedding.frames, size + others * embedding.frame_stride),
-        "mel_bins": min(embedding.mel_bins, size + others * embedding.bin_stride),
-    }
-    return embedding.model_copy(update=sizes)
 
 
 def _at_most(size: int | None, limit: int) -> int | None:

@@ -1,4 +1,4 @@
-"""The role of parameters, for the shares of a model: a module that has one states it, for itself and the modules inside."""
+"""What a module states of itself: its kind, and the role of its parameters and of those inside, for the shares of a model."""
 
 from __future__ import annotations
 
@@ -8,6 +8,11 @@ ROLES = (
     "embedding", "positions", "attention", "cross-attention", "mixer", "feed-forward", "router", "experts", "norms", "head", "other",
 )  # fmt: skip
 """The roles, in the order of reports."""
+
+
+def kind_name(module: nn.Module) -> str:
+    """The kind that a module is of; the name of its class for one that states none."""
+    return str(getattr(module, "component_kind", type(module).__name__))
 
 
 def role_of(module: nn.Module) -> str | None:

@@ -9,15 +9,16 @@ from torch import nn
 
 from specs.base import registry
 from specs.base.base import Component, DescribedSpec
-from specs.base.words import PartContext, PartRole
+from specs.base.words import TIMES, PartContext, PartRole
 from specs.kinds.block import BlockParts
 from specs.kinds.mixer import AttentionKind
 from specs.kinds.position import PositionKind
 from specs.model.stack import Stack
 from zoo.components.position import Position
+from zoo.core.roles import kind_name
 from zoo.core.units import parameter_text
 from zoo.drawing.diagram import AttentionPart, Element, ExpertsPart, Part, Sum, Way
-from zoo.drawing.following import Fork, PathStep, way_through
+from zoo.drawing.following import Fork, PathStep, stream_methods, way_through
 from zoo.drawing.following import Way as ReadWay
 from zoo.drawing.parameters import Counts
 from zoo.reports.folding import Folded
@@ -26,11 +27,16 @@ OTHER_TITLES = {
     "layer_scale": "LayerScale",
     "output_scale": "Scale",
     "beside_embedding": "Concatenate embedding",
+    "bottleneck_matrix": "Linear and norm",
+    "bottleneck_feed_forward": "Feed-forward branch",
 }
 """Titles of parts of blocks that no kind describes."""
 
 FIELDS = {"norm": "norm", "_scale": "layer_scale"}
 """The field of a block that describes the modules whose names have an ending, unless a field has the whole name."""
+
+SIGNS = {"cat": "∥", "mul": TIMES, "sub": "-"}
+"""The signs of functions in which branches meet."""
 
 ROLES: dict[str, PartRole] = {"mixer": "mixer", "feed_forward": "feed-forward"}
 """The roles of branches by the slot of their kind."""
@@ -63,29 +69,46 @@ class BlockReader:
 
     def __init__(self, stack: StackFacts, block: BlockParts, keys: str, layers: Sequence[int]) -> None:
         self._stack, self._spec, self._block_keys, self._layers = stack, block, keys, layers
+        self._counted: set[str] = set()
+        self._context = replace(stack.context, width=block.branch_width(stack.context.width))
         self._block = stack.module.get_submodule(f"blocks.{stack.folded.stacks[stack.name].like[layers[0]]}")
 
     def way(self) -> Way:
         """The parts of the block, or a single box if its forward cannot be followed, or only by two ways through its attention."""
         read = way_through(self._block)
         names = [] if read is None else list(_names(read))
-        parts = {id(self._block.get_submodule(name)) for name in names}
-        if read is None or names.count("attention") > 1 or not self._weighted() <= parts:
+        parts = self._weights(map(self._block.get_submodule, names))
+        if read is None or names.count("attention") > 1 or not self._weights(self._block.children()) <= parts:
             return (self._part("other", self._spec.heading, self._spec.details(self._stack.context), ""),)
         return tuple(self._elements(read))
 
-    def _weighted(self) -> set[int]:
-        """The modules of the block with weights, by identity."""
-        return {id(child) for child in self._block.children() if next(child.parameters(), None) is not None}
+    @staticmethod
+    def _weights(modules: Iterable[nn.Module]) -> set[int]:
+        """The weights of modules, by identity."""
+        return {id(weight) for module in modules for weight in module.parameters()}
 
     def _elements(self, way: ReadWay) -> Iterator[Element]:
         for step in way:
             if isinstance(step, Fork):
-                yield Sum(tuple(tuple(self._elements(inner)) for inner in step.ways))
-            elif step.is_module:
-                yield self._module(step.name, reads_encoder=step.reads_encoder)
+                ways = tuple(tuple(self._elements(inner)) for inner in step.ways)
+                yield Sum(ways, self._join(step.join))
             else:
-                yield Part("other", step.name, keys=self._block_keys)
+                yield self._step(step)
+
+    def _join(self, step: PathStep | None) -> str | Part:
+        """The sign in which branches meet, or the part that reads them."""
+        return "+" if step is None else SIGNS.get(step.name) or self._step(step)
+
+    def _step(self, step: PathStep) -> Part:
+        if not step.is_module:
+            return Part("other", step.name, keys=self._block_keys)
+        if not step.method:
+            return self._module(step.name, reads_encoder=step.reads_encoder)
+        title = stream_methods(self._block.get_submodule(step.name))[step.method]
+        if step.name in self._counted:
+            return Part("other", title, keys=self._keys(step.name))
+        self._counted.add(step.name)
+        return self._part("other", title, [], step.name)
 
     def _module(self, name: str, *, reads_encoder: bool = False) -> Part:
         spec = self._spec.part_of(name)
@@ -94,15 +117,14 @@ class BlockReader:
         role = None if spec is None else _role(spec)
         if spec is None or role is None:
             return self._other(name)
-        details = [*spec.details(self._stack.context), *self._sharing_details(name)]
+        details = [*spec.details(self._context), *self._sharing_details(name)]
         part = self._part(role, spec.heading, details, name)
-        routed = spec.routed_experts if isinstance(spec, Component) else None
-        return part if routed is None else self._experts(part, name, *routed)
+        return part if spec.routed_experts is None else self._experts(part, name, *spec.routed_experts)
 
     def _other(self, name: str) -> Part:
         """A norm, or a part that no spec describes."""
         module = self._block.get_submodule(name)
-        kind = str(getattr(module, "component_kind", type(module).__name__))
+        kind = kind_name(module)
         norm = registry.kinds("norm").get(kind)
         if norm is not None:
             return self._part("norm", norm.spec.kind_title(), [], name)
@@ -140,7 +162,7 @@ class BlockReader:
                 drawn_within.append(self._of_position(position, spec, [], keys))
             if overrides(acts, "bias") or overrides(acts, "layer_bias"):
                 scores = self._of_position(position, spec, paths, keys)
-        context = replace(self._stack.context, cross=reads_encoder)
+        context = replace(self._context, cross=reads_encoder)
         details = [*spec.details(context), *self._sharing_details(name)]
         title = spec.heading
         if reads_encoder:
@@ -170,7 +192,7 @@ class BlockReader:
     def _of_position(
         self, position: PositionKind, spec: AttentionKind, paths: Sequence[str], keys: str
     ) -> Part:
-        details = position.details(PartContext(spec.head_width(self._stack.context.width)))
+        details = position.details(PartContext(spec.head_width(self._context.width)))
         sizes = [self._stack.counts.of([path]) for path in paths]
         count = self._stack.counts.text(sizes, paths)
         return Part("position", position.heading, tuple(details), tuple(paths), sum(sizes), count, keys)
@@ -217,5 +239,5 @@ def _names(way: ReadWay) -> Iterator[str]:
         if isinstance(step, PathStep):
             yield from [step.name] if step.is_module else []
         else:
-            for inner in step.ways:
+            for inner in (*step.ways, () if step.join is None else (step.join,)):
                 yield from _names(inner)

@@ -84,37 +84,40 @@ class ColumnLayout(BoxLayout):
         return Piece(half, half + pile, box.height + pile, (box,), entry=entry, exit=exit_)
 
     def _sum(self, element: Sum) -> Piece:
-        """Branches side by side into a sum, and the skip connection around them."""
+        """Branches side by side into their sum or the part that reads them, and the skip connection around them."""
         around = element.ways.count(())
         branches = [self._pile(way) for way in self._ordered([way for way in element.ways if way])]
         if not branches:
             branches, around = [Piece(0, 0, 0)], around - 1
         start, entry = self.point(0, 0)
-        top = -(GAP + max(piece.height for piece in branches) + GAP + RADIUS)
-        sign = self.sign(0, top, "+")
+        below = -(2 * GAP + max(piece.height for piece in branches))
+        join = element.join
+        box = self.text_box(join, NARROW) if isinstance(join, Part) else self.sign(RADIUS, RADIUS, join)
+        sign = box.moved(-box.width / 2, below - box.height)
+        top = below - box.height / 2
         placed = [(x, piece.moved(0, -GAP)) for x, piece in pieces.beside(branches, 2 * GAP)]
         arrows = []
         for x, piece in placed:
-            begin, end = piece.entry or Port(sign.id, 0, top + RADIUS), piece.exit
+            begin, end = piece.entry or Port(sign.id, 0, below), piece.exit
             corner = [(x, 0.0)] if x else []
             arrows.append(Arrow(((0, 0), *corner, (x, begin.y)), start.id, begin.box, head=begin.takes_head))
             if end is not None:
-                arrows.append(_into_sign(end, x, sign, top))
-        left = max(-(x - piece.left) for x, piece in placed)
-        right = max(x + piece.right for x, piece in placed)
+                arrows.append(_into(sign, end, x, top))
+        left = max(box.width / 2, *(piece.left - x for x, piece in placed))
+        right = max(box.width / 2, *(x + piece.right for x, piece in placed))
         for _ in range(around):
             left, right = (left, right + GAP) if self._mirrored else (left + GAP, right)
-            x, side = (right, RADIUS) if self._mirrored else (-left, -RADIUS)
+            x, side = (right, box.width / 2) if self._mirrored else (-left, -box.width / 2)
             arrows.append(Arrow(((0, 0), (x, 0), (x, top), (side, top)), start.id, sign.id))
         return Piece(
             left + 2,
             right + 2,
-            -(top - RADIUS),
+            box.height - below,
             (start, *(box for _, piece in placed for box in piece.boxes), sign),
             (*(arrow for _, piece in placed for arrow in piece.arrows), *arrows),
             tuple(inlet for _, piece in placed for inlet in piece.inlets),
             entry,
-            Port(sign.id, 0, top - RADIUS),
+            Port(sign.id, 0, sign.y),
         )
 
     def _ordered(self, ways: list[Way]) -> list[Way]:
@@ -237,9 +240,10 @@ class ColumnLayout(BoxLayout):
         )  # fmt: skip
 
 
-def _into_sign(end: Port, x: float, sign: Box, top: float) -> Arrow:
-    """From the top of a branch into the sign, from the side or from below."""
-    if x == 0:
-        return Arrow(((0, end.y), (0, top + RADIUS)), end.box, sign.id)
-    side = RADIUS if x > 0 else -RADIUS
+def _into(sign: Box, end: Port, x: float, top: float) -> Arrow:
+    """From the top of a branch into a sign or part, from below or from the side."""
+    half = sign.width / 2
+    if abs(x) < half:
+        return Arrow(((x, end.y), (x, sign.y + sign.height)), end.box, sign.id)
+    side = half if x > 0 else -half
     return Arrow(((x, end.y), (x, top), (side, top)), end.box, sign.id)

@@ -25,7 +25,10 @@ def _wiring(element: Way | Element) -> object:
         case tuple():
             return tuple(_wiring(inner) for inner in element)
         case Sum():
-            return [_wiring(way) for way in element.ways]
+            return [
+                _wiring(element.join) if isinstance(element.join, Part) else element.join,
+                *map(_wiring, element.ways),
+            ]
         case Part():
             return type(element), element.role, element.title
         case _:
@@ -39,6 +42,7 @@ def _parts(way: Iterable[Element]) -> list[Part]:
             parts.append(element)
         elif isinstance(element, Sum):
             parts += [part for inner in element.ways for part in _parts(inner)]
+            parts += [element.join] if isinstance(element.join, Part) else []
     return parts
 
 

@@ -47,9 +47,10 @@ class ExpertsPart(Part):
 
 @dataclass(frozen=True)
 class Sum:
-    """Branches from one point that are summed; an empty one is the skip connection."""
+    """Branches from one point that meet in a sign, which is that of their sum, or in a part; an empty one is the skip connection."""
 
     ways: tuple[Way, ...]
+    join: str | Part = "+"
 
 
 @dataclass(frozen=True)
@@ -135,5 +136,7 @@ def parts_of(way: Iterable[Element]) -> Iterator[Part]:
             case Sum():
                 for branch in element.ways:
                     yield from parts_of(branch)
+                if isinstance(element.join, Part):
+                    yield element.join
             case DiagramFrame():
                 yield from parts_of(element.way)

@@ -7,10 +7,11 @@ what each sum adds, for any kind of block.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from inspect import Parameter, signature
+from types import MethodType
 from typing import Any
 
 import torch
@@ -31,19 +32,22 @@ RESIDUALS = ("residual", "feed_forward_residual")
 class PathStep:
     """A part that the stream passes: the name of a module of the block, or of a function.
 
-    ``reads_encoder``: whether it also receives the encoder's keys and values.
+    ``method``: the method of the module, unless its forward; ``reads_encoder``: whether it also receives the encoder's keys and
+    values.
     """
 
     name: str
     is_module: bool = True
     reads_encoder: bool = False
+    method: str = ""
 
 
 @dataclass(frozen=True)
 class Fork:
-    """Branches from one point that are summed; an empty one is the skip connection."""
+    """Branches from one point that are summed, or that ``join`` reads; an empty one is the skip connection."""
 
     ways: tuple[Way, ...]
+    join: PathStep | None = None
 
 
 Way = tuple[PathStep | Fork, ...]
@@ -69,17 +73,17 @@ class _Parts(GraphAppendingTracer):
         for name, parameter in inputs.signature.parameters.items():
             if parameter.kind not in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD):
                 inputs.arguments[name] = self.create_proxy("placeholder", name, (), {})
-        parts = [(path, part) for path, part in block.named_modules() if path and _is_part(path, part)]
-        before = [vars(part).get("forward") for _, part in parts]
+        calls = list(_calls(block))
+        before = [vars(part).get(method) for part, method, _ in calls]
         try:
-            for path, part in parts:
-                vars(part)["forward"] = partial(self._call, path)
+            for part, method, target in calls:
+                vars(part)[method] = partial(self._call, target)
             result = block(*inputs.args, **inputs.kwargs)
         finally:
-            for (_, part), forward in zip(parts, before, strict=True):
-                del vars(part)["forward"]
-                if forward is not None:
-                    vars(part)["forward"] = forward
+            for (part, method, _), own in zip(calls, before, strict=True):
+                del vars(part)[method]
+                if own is not None:
+                    vars(part)[method] = own
         self.create_node("output", "output", (self.create_arg(result),), {})
         return self.graph
 
@@ -95,8 +99,23 @@ class _Parts(GraphAppendingTracer):
         return _Stream(node, self)
 
 
-def _is_part(path: str, module: nn.Module) -> bool:
-    return not isinstance(module, nn.Dropout | nn.Identity) and path not in RESIDUALS
+def _calls(block: nn.Module) -> Iterator[tuple[nn.Module, str, str]]:
+    """Each module and method that is a single call, and its target: the forwards of parts, and the methods that a module names
+    in ``stream_methods``, also where another module keeps one."""
+    paths = {module: path for path, module in block.named_modules() if path}
+    for module, path in paths.items():
+        if not isinstance(module, nn.Dropout | nn.Identity) and path not in RESIDUALS:
+            yield module, "forward", path
+        for method in stream_methods(module):
+            yield module, method, f"{path}:{method}"
+        for name, value in vars(module).items():
+            if isinstance(value, MethodType) and value.__name__ in stream_methods(value.__self__):
+                yield module, name, f"{paths[value.__self__]}:{value.__name__}"
+
+
+def stream_methods(module: object) -> Mapping[str, str]:
+    """The methods of a module that are parts of their own in a drawing, with their titles."""
+    return getattr(module, "stream_methods", {})
 
 
 def way_through(block: nn.Module) -> Way | None:
@@ -136,8 +155,8 @@ class _Reader:
         return [self._meant(source) for source in node.all_input_nodes]
 
     def _meant(self, node: fx.Node) -> fx.Node:
-        """The call that computes a value: the stream is its first result, and equal calls are merged."""
-        while node.target is F.dropout or (node.target is operator.getitem and node.args[1] == 0):
+        """The call that computes a value, or a part of it; equal calls are merged."""
+        while node.target in (F.dropout, operator.getitem):
             node = node.args[0]  # type: ignore[assignment]
         if node.op != "call_module":
             return node
@@ -151,14 +170,15 @@ class _Reader:
         if len(streams) == 1 and not _is_sum(last):
             return (*self._between(first, streams[0]), self._step(last))
         ways = tuple(self._between(before, stream) for stream in streams)
-        if not _is_sum(last):  # a function of several streams is drawn after they join
-            return (*self._between(first, before), Fork(tuple(_joined(ways))), self._step(last))
-        return (*self._between(first, before), Fork(tuple(_joined(ways))))
+        fork = Fork(tuple(_joined(ways))) if _is_sum(last) else Fork(ways, self._step(last))
+        return (*self._between(first, before), fork)
 
     def _step(self, node: fx.Node) -> PathStep:
         placeholders = {str(source.target) for source in node.all_input_nodes if source.op == "placeholder"}
-        name = node.target if isinstance(node.target, str) else _function_name(node)
-        return PathStep(name, node.op == "call_module", ENCODED in placeholders)
+        name, _, method = (
+            str(node.target).partition(":") if node.op == "call_module" else (_function_name(node), "", "")
+        )
+        return PathStep(name, node.op == "call_module", ENCODED in placeholders, method)
 
 
 def _is_sum(node: fx.Node) -> bool:
@@ -176,7 +196,8 @@ def _function_name(node: fx.Node) -> str:
 def _joined(ways: tuple[Way, ...]) -> Iterator[Way]:
     """The branches of a sum, with nested sums merged; skip connections stay separate."""
     for way in ways:
-        if len(way) == 1 and isinstance(way[0], Fork) and () not in (*way[0].ways, *ways):
-            yield from way[0].ways
+        nested = way[0] if len(way) == 1 else None
+        if isinstance(nested, Fork) and nested.join is None and () not in (*nested.ways, *ways):
+            yield from nested.ways
         else:
             yield way

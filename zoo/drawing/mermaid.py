@@ -126,7 +126,9 @@ class _Writer:
                 return sign
             case Sum():
                 ends = [self._way(way, source) for way in element.ways]
-                sign = self._sign("+")
+                sign = (
+                    self._part(element.join) if isinstance(element.join, Part) else self._sign(element.join)
+                )
                 for end in ends:
                     self._edge(end, sign)
                 return sign

@@ -5,7 +5,6 @@ Lengths are in pixels; x grows to the right, y downwards.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -117,12 +116,6 @@ class Scene:
     boxes: tuple[Box, ...]
     arrows: tuple[Arrow, ...]
     texts: tuple[Text, ...] = field(default=())
-
-    def all_texts(self) -> Iterator[Text]:
-        """Every line of text."""
-        yield from self.texts
-        for box in self.boxes:
-            yield from box.texts
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON data."""

@@ -51,11 +51,11 @@ def fitted(text: str, width: float, size: float, *, bold: bool = False) -> str:
     return f"{text.rstrip()}…"
 
 
-def lines_of(words: Iterable[str], width: float, size: float, between: str = " · ") -> list[str]:
+def lines_of(words: Iterable[str], width: float, size: float) -> list[str]:
     """Join words into lines of at most ``width``."""
     lines: list[str] = []
     for word in words:
-        longer = f"{lines[-1]}{between}{word}" if lines else word
+        longer = f"{lines[-1]} · {word}" if lines else word
         if lines and text_width(longer, size) <= width:
             lines[-1] = longer
         else:

@@ -89,7 +89,7 @@ def _in_chunks(state: Tensor, *rows: Tensor) -> tuple[Tensor, Tensor]:
 def generalized_chunks(
     query: Tensor, key: Tensor, value: Tensor, decay: Tensor, recall: Tensor, erase: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """Everything in chunks that does not depend on the state before them, for :func:`generalized_carry`: M C K, but for values, M C V.
+    """Everything in chunks that does not depend on the state before them, for :func:`generalized_carry`: M C K, and M C V of values.
 
     Returns queries that read the state before the chunk, M C K, and what is added to their results, M C V; the decay of the
     whole chunk, M 1 K, what is then erased of the state before it, M K K, and what is added to it, M K V.

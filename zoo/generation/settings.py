@@ -67,43 +67,6 @@ NOT_APPLIED: Mapping[str, Any] = {
 }
 """The fields that change the generated tokens and are not applied, with the value that changes nothing: they are reported."""
 
-WITHOUT_EFFECT = frozenset(
-    [
-        *(
-            "diversity_penalty",
-            "early_stopping",
-            "length_penalty",
-            "num_beam_groups",
-            "renormalize_logits",
-        ),  # beams
-        *(
-            "assistant_confidence_threshold",
-            "assistant_early_exit",
-            "assistant_ensemble_weight",
-        ),  # speed alone
-        *(
-            "assistant_lookbehind",
-            "cache_config",
-            "cache_implementation",
-            "compile_config",
-            "disable_compile",
-        ),
-        *(
-            "continuous_batching_config",
-            "is_assistant",
-            "low_memory",
-            "max_cache_len",
-            "max_matching_ngram_size",
-        ),
-        *("num_assistant_tokens", "num_assistant_tokens_schedule", "prefill_chunk_size", "speculation_type"),
-        *("prompt_lookup_num_tokens", "target_lookbehind", "use_cache", "use_mtp"),
-        *("output_attentions", "output_hidden_states", "output_logits", "output_scores"),  # what is returned
-        *("return_dict_in_generate", "pad_token_id"),
-        *("_from_model_config", "transformers_version"),
-    ]
-)
-"""The fields that change no token of greedy decoding or sampling."""
-
 _SAMPLING = ("epsilon_cutoff", "eta_cutoff", "top_h", "typical_p")
 _NEUTRAL: tuple[Any, ...] = (None, 0, 1, False, [])
 """Values that change nothing, whichever of the applied fields has them."""

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from specs.base.base import Component
 from specs.kinds.block import BlockParts
+from specs.kinds.mixer import AttentionKind
 from specs.kinds.position import NoPosition, PositionKind
 from zoo.components.position import Position
 from zoo.context import PositionContext, StackContext
 from zoo.registry import build_component
 
 
-def has_summaries(attention: Component) -> bool:
+def has_summaries(attention: AttentionKind) -> bool:
     """Whether an attention also reads block summaries."""
-    return getattr(attention, "block_summaries", None) is not None
+    return attention.summarized_tokens is not None
 
 
 class StackPositions:
@@ -67,8 +67,7 @@ class StackPositions:
         self._built.append((kind, heads, position))
         return position
 
-    def _own(self, attention: Component) -> PositionKind | None:
+    def _own(self, attention: AttentionKind) -> PositionKind | None:
         """The position of an attention alone: its spec's, or the stack's if every layer has its own weights; or None."""
         stacks = self._kind if self._kind.owned_by_layers else None
-        own: PositionKind | None = getattr(attention, "position", None) or stacks
-        return own
+        return attention.own_position or stacks

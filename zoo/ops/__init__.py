@@ -1,22 +1,12 @@
 """One entry per functional operation: shape, FLOPs, tensors saved by autograd, mixing of tokens.
 
-There is one file per kind of operation. A plugin adds its own with :func:`register_operation`.
+There is one file per kind of operation, and all files of this folder are imported. A plugin adds its own with
+:func:`register_operation`.
 """
 
-from zoo.ops import (
-    arithmetic,
-    attention,
-    channel_recurrence,
-    creation,
-    elementwise,
-    experts,
-    indexing,
-    matrix_recurrence,
-    products,
-    recurrences,
-    reductions,
-    shaping,
-)
+import pkgutil
+from importlib import import_module
+
 from zoo.ops.operation import (
     Operation,
     operation_of,
@@ -30,21 +20,12 @@ from zoo.ops.tensor_info import TensorInfo
 __all__ = [
     "Operation",
     "TensorInfo",
-    "arithmetic",
-    "attention",
-    "channel_recurrence",
-    "creation",
-    "elementwise",
-    "experts",
-    "indexing",
-    "matrix_recurrence",
     "operation_of",
     "operations",
-    "products",
-    "recurrences",
-    "reductions",
     "register_operation",
     "result_info",
-    "shaping",
     "target_name",
 ]
+
+for _file in pkgutil.iter_modules(__path__):
+    import_module(f"{__name__}.{_file.name}")

@@ -28,7 +28,6 @@ from zoo.parallel.styles import (
 if TYPE_CHECKING:
     from zoo.parallel.plan import ParallelPlan
 
-LEAVES = ("weight", "bias")
 HEADS_AXIS, CHANNELS_AXIS, TOKENS_AXIS = 1, -1, 1
 
 

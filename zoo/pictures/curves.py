@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from zoo.pictures.style import LIGHT, Style, new_figure
+from zoo.pictures.style import LIGHT, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _WIDTH, _HEIGHT = 6.4, 3.8
-_LETTER = 0.085  # approximate width of a letter in inches
 _DASHES = ("-", "--", "-.", ":")
 
 
@@ -19,23 +18,22 @@ def loss_curves(
     curves: Sequence[tuple[str, Sequence[tuple[float, float]]]],
     rule: tuple[float, str],
     title: str,
-    style: Style = LIGHT,
 ) -> Figure:
     """Named loss curves over steps, distinguished by colour and dashes, with a reference value.
 
     Raises :class:`specs.base.errors.UserError` if matplotlib is not installed.
     """
     below = 0.21 * len(curves)
-    figure = new_figure(_WIDTH, _HEIGHT + below, style)
+    figure = new_figure(_WIDTH, _HEIGHT + below, LIGHT)
     axes = figure.subplots()
-    axes.set_facecolor(style.paper)
+    axes.set_facecolor(LIGHT.paper)
     value, name = rule
-    axes.axhline(value, color=style.faint, linewidth=0.8, linestyle=(0, (2, 3)))
+    axes.axhline(value, color=LIGHT.faint, linewidth=0.8, linestyle=(0, (2, 3)))
     axes.text(
         1.0,
         value,
         f"{name} ",
-        color=style.faint,
+        color=LIGHT.faint,
         fontsize=8,
         ha="right",
         va="bottom",
@@ -46,21 +44,21 @@ def loss_curves(
             [x for x, _ in points],
             [y for _, y in points],
             label=label,
-            color=style.lines[index % len(style.lines)],
+            color=LIGHT.lines[index % len(LIGHT.lines)],
             linestyle=_DASHES[index % len(_DASHES)],
             linewidth=1.6,
         )
-    axes.set_title(title, color=style.ink, fontsize=9, loc="left")
-    axes.set_xlabel("step", color=style.ink, fontsize=8)
-    axes.set_ylabel("nats per token", color=style.ink, fontsize=8)
-    axes.tick_params(colors=style.ink, labelsize=8, length=2)
+    axes.set_title(title, color=LIGHT.ink, fontsize=9, loc="left")
+    axes.set_xlabel("step", color=LIGHT.ink, fontsize=8)
+    axes.set_ylabel("nats per token", color=LIGHT.ink, fontsize=8)
+    axes.tick_params(colors=LIGHT.ink, labelsize=8, length=2)
     axes.set_ylim(bottom=0)
     axes.set_xlim(left=0)
-    axes.grid(axis="y", color=style.faint, alpha=0.25, linewidth=0.5)
+    axes.grid(axis="y", color=LIGHT.faint, alpha=0.25, linewidth=0.5)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     for side in ("left", "bottom"):
-        axes.spines[side].set_color(style.faint)
+        axes.spines[side].set_color(LIGHT.faint)
     high = _HEIGHT + below
     figure.subplots_adjust(left=0.085, right=0.98, top=1 - 0.32 / high, bottom=(0.5 + below) / high)
     figure.legend(
@@ -68,7 +66,7 @@ def loss_curves(
         bbox_to_anchor=(0.075, 0.0),
         frameon=False,
         fontsize=8,
-        labelcolor=style.ink,
+        labelcolor=LIGHT.ink,
         handlelength=3,
     )
     return figure

@@ -17,6 +17,7 @@ from specs.base.result_table import ResultTable
 from specs.base.suggest import suggestion
 from specs.base.tabular import Tabular
 from specs.model.model import Model
+from zoo.core.roles import kind_name, role_of
 from zoo.core.units import total_and_active
 from zoo.reports.folding import Folded, FoldedStack, once
 from zoo.reports.parameter_check import ParameterCheck
@@ -247,7 +248,7 @@ def _tree(module: nn.Module, path: str, owners: dict[int, str]) -> ModuleParamet
         for name, child in module._modules.items()
         if child is not None
     )
-    kind = getattr(module, "component_kind", type(module).__name__)
+    kind = kind_name(module)
     return ModuleParameters(
         path, kind, weights, shared, count + sum(child.parameters for child in children), children
     )
@@ -258,7 +259,7 @@ def _embedding_parameters(folded: Folded) -> int:
     tables = {
         id(table): table.weight.numel() * folded.copies(f"{path}.{name}")
         for path, module in folded.model.named_modules()
-        if getattr(module, "parameter_role", "") == "embedding"
+        if role_of(module) == "embedding"
         for name, table in module.named_modules()
         if isinstance(table, nn.Embedding)
     }

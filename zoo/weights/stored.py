@@ -105,7 +105,7 @@ class ComputedTensor(ABC):
 
     @abstractmethod
     def read(self) -> Tensor:
-        """The values.  Raises as the matrix's."""
+        """The values; raises what reading the matrix raises."""
 
 
 @dataclass(frozen=True)

@@ -1,46 +1,11 @@
-"""Emitters: one per operation of :mod:`zoo.ops`, which writes it in ONNX."""
+"""Emitters: one per operation of :mod:`zoo.ops`, which writes it in ONNX. The files of this folder register them."""
 
-from exporters.graph.emitters import (
-    arithmetic,
-    channel_recurrence,
-    convolution,
-    delta_rule,
-    gates,
-    group_query_attention,
-    layers,
-    linear,
-    matrix_recurrence,
-    mixture,
-    multi_head_attention,
-    packing,
-    padding,
-    rearranging,
-    sines,
-    sizes,
-    standard,
-)
+import pkgutil
+from importlib import import_module
+
 from exporters.graph.emitters.registry import Call, Operand, emits, emitter_of
 
-__all__ = [
-    "Call",
-    "Operand",
-    "arithmetic",
-    "channel_recurrence",
-    "convolution",
-    "delta_rule",
-    "emits",
-    "emitter_of",
-    "gates",
-    "group_query_attention",
-    "layers",
-    "linear",
-    "matrix_recurrence",
-    "mixture",
-    "multi_head_attention",
-    "packing",
-    "padding",
-    "rearranging",
-    "sines",
-    "sizes",
-    "standard",
-]
+__all__ = ["Call", "Operand", "emits", "emitter_of"]
+
+for _file in pkgutil.iter_modules(__path__):
+    import_module(f"{__name__}.{_file.name}")

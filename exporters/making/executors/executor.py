@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 from exporters.making.job import Job, JobResult
-from specs.base.errors import UserError
-from specs.base.suggest import suggestion
 from zoo.core.progress import Stage
 
 OnStage = Callable[[str, Stage], None]
@@ -23,20 +21,3 @@ class Executor(Protocol):
         A job whose process dies yields an error. Closing the iterator stops running jobs.
         """
         ...
-
-
-def executor(name: str, jobs: int) -> Executor:
-    """Return the executor ``local``, ``ray`` or ``slurm``. Raises :class:`specs.base.errors.UserError` for other names."""
-    if name == "local":
-        from exporters.making.executors.processes import Processes
-
-        return Processes(jobs)
-    if name == "ray":
-        from exporters.making.executors.ray import Ray
-
-        return Ray()
-    if name == "slurm":
-        from exporters.making.executors.slurm import slurm
-
-        return slurm()
-    raise UserError(f"Executor {name!r} is unknown.\n  {suggestion(name, ('local', 'ray', 'slurm'))}")

@@ -14,7 +14,7 @@ import pytest
 
 from exporters.making.artefacts import read_zoo
 from exporters.making.cache import Cache
-from exporters.making.executors.executor import executor
+from exporters.making.executors import executor_of
 from exporters.making.executors.processes import Processes
 from exporters.making.job import JobResult, job_of
 from exporters.making.plan import make_plan
@@ -118,7 +118,7 @@ def test_a_ray_cluster_that_loses_a_node_loses_no_build(
         jobs = [job_of(step, cache, tmp_path) for step in plan.steps]
         timer = threading.Timer(4, lambda: cluster.remove_node(lost, allow_graceful=False))
         timer.start()
-        outcomes = list(executor("ray", 1).run(jobs, lambda name, stage: None))
+        outcomes = list(executor_of("ray", 1).run(jobs, lambda name, stage: None))
         timer.join()
         assert sorted(each.name for each in outcomes if each.built) == sorted(states(plan))
     finally:
@@ -162,7 +162,7 @@ def test_a_slurm_job_that_ends_or_asks_too_much_takes_only_itself_along(
     def cancel(name: str, stage: Stage) -> None:
         subprocess.run(["scancel", "--name", cancelled.name], check=True) if name == cancelled.name else None
 
-    outcomes = {each.name: each for each in executor("slurm", 1).run([cancelled, large, built], cancel)}
+    outcomes = {each.name: each for each in executor_of("slurm", 1).run([cancelled, large, built], cancel)}
     assert "CANCELLED" in outcomes[cancelled.name].error
     assert "Requested node configuration is not available" in outcomes[large.name].error
     assert outcomes[built.name].built
@@ -184,7 +184,7 @@ def test_a_stopped_run_leaves_no_slurm_job_behind(tmp_path: Path, slurm: dict[st
 
 def test_executors_that_are_not_there_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UserError, match=r"Executor 'rey' is unknown.\n  Did you mean 'ray'"):
-        executor("rey", 1)
+        executor_of("rey", 1)
     monkeypatch.setenv("PATH", "")
     with pytest.raises(UserError, match=r"no Slurm here.*\n.*use executor local"):
-        list(executor("slurm", 1).run([], lambda name, stage: None))
+        list(executor_of("slurm", 1).run([], lambda name, stage: None))

@@ -66,11 +66,9 @@ def test_features_that_work_only_alone_need_the_version_of_their_combination(
 def test_no_export_states_an_older_version_than_its_file_needed(kind: str) -> None:
     preset, target, precision, *options = kind.split(" ")
     values = {
-        name: int(value) if value.isdigit() else value
-        for name, value in (each.split("=") for each in options)
+        name: value == "True" or (int(value) if value.isdigit() else value)
+        for name, value in (option.split("=") for option in options)
     }
-    if values.get("asymmetric") == "True":
-        values["asymmetric"] = True
     needed = table()["files"][kind]["minimum"]
     stated = max(
         map(minimum_runtime, graphs_of(Kind(preset, target, precision, (*values.items(),)))), key=version_key

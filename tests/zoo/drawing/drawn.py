@@ -7,6 +7,11 @@ TOUCH = 0.05
 """What two lengths may differ by where they are the same."""
 
 
+def all_texts(scene):
+    """Every line of text."""
+    return [*scene.texts, *(text for box in scene.boxes for text in box.texts)]
+
+
 def check_drawing(scene, document):
     """Assert that a drawing can be read: nothing on top of something else, and every line from something to something."""
     _check_document(scene, document)
@@ -18,7 +23,7 @@ def _check_document(scene, document):
     root = ElementTree.fromstring(document)
     assert root.get("viewBox") == f"0 0 {scene.width:g} {scene.height:g}"
     shown = [element.text or "" for element in root.iter("{http://www.w3.org/2000/svg}text")]
-    assert sorted(shown) == sorted(text.text for text in scene.all_texts())
+    assert sorted(shown) == sorted(text.text for text in all_texts(scene))
     assert root.find("{http://www.w3.org/2000/svg}title").text == scene.title
     for refers in ("href", "url(", "<script", "<image", "@import"):
         assert refers not in document

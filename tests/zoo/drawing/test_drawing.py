@@ -27,7 +27,7 @@ from specs.model.model import Model
 from tests.exporters.reduced_presets import structures
 from tests.strategies import model_data
 from tests.thinned import one_in
-from tests.zoo.drawing.drawn import check_drawing
+from tests.zoo.drawing.drawn import all_texts, check_drawing
 from zoo.builder import assemble
 from zoo.checks import check_shapes
 from zoo.components.embedding import Embedding
@@ -35,7 +35,7 @@ from zoo.context import StackContext
 from zoo.drawing import blocks as drawn_blocks
 from zoo.drawing import draw_mermaid, draw_png, draw_scene, draw_svg
 from zoo.drawing import text as drawn_text
-from zoo.drawing.diagram import AttentionPart, DiagramFrame, ExpertsPart, Joined, Label
+from zoo.drawing.diagram import AttentionPart, DiagramFrame, ExpertsPart, Joined, Label, Part, Sum
 from zoo.drawing.following import Fork, PathStep, way_through
 from zoo.drawing.layout import lay_out
 from zoo.drawing.mermaid import mermaid
@@ -345,6 +345,35 @@ def test_a_block_is_followed_with_its_own_weights_and_modules_stay_as_they_are()
     assert block(torch.zeros(2)).shape == (2,)
 
 
+def joins(way):
+    """What branches meet in, from the first on."""
+    for element in way:
+        if isinstance(element, DiagramFrame):
+            yield from joins(element.way)
+        elif isinstance(element, Sum):
+            for branch in element.ways:
+                yield from joins(branch)
+            yield element.join.title if isinstance(element.join, Part) else element.join
+
+
+@pytest.mark.parametrize(
+    ("name", "first_layer"),
+    [
+        ("mobilebert-uncased", ["\u2225", "+", "+", "+"]),
+        ("gemma3n-e2b-text", ["+", "+", "+", "Correct streams", "Add to other streams"]),
+    ],
+)
+def test_branches_meet_in_a_sum_another_sign_or_the_part_that_reads_them(name, first_layer):
+    diagram = read(load(name))
+    check_all(diagram)
+    assert list(joins(diagram.columns[0].way))[: len(first_layer)] == first_layer
+
+
+def test_the_parts_of_a_narrower_block_state_its_width():
+    parts = {part.title: part for part in read(load("mobilebert-uncased")).parts()}
+    assert parts["Feed-forward"].details == ("128 \u2192 512 \u2192 128", "ReLU")
+
+
 def test_a_block_that_cannot_be_followed_is_one_box(monkeypatch):
     monkeypatch.setattr(drawn_blocks, "way_through", lambda block: None)
     diagram = read(load("gpt2"))
@@ -578,7 +607,7 @@ def test_text_is_as_wide_as_its_font_has_it(bold, file):
 @pytest.mark.slow
 def test_every_character_that_is_drawn_has_a_width():
     shown = {
-        c for name in preset_names()[::30] for text in draw_scene(load(name)).all_texts() for c in text.text
+        c for name in preset_names()[::30] for text in all_texts(draw_scene(load(name))) for c in text.text
     }
     assert shown <= set(drawn_text._CHARACTERS)
 
@@ -689,6 +718,6 @@ def test_a_scene_as_data():
     ],
 )
 def test_mixers_are_described(preset: str, words: list[str]) -> None:
-    text = " ".join(text.text for text in draw_scene(load(preset)).all_texts())
+    text = " ".join(text.text for text in all_texts(draw_scene(load(preset))))
     for word in words:
         assert word in text

@@ -208,7 +208,7 @@ class Windows(LayerVariation):
         return windowed
 
     def holds(self, block: BlockParts, index: int) -> bool:
-        return getattr(block.attention, "window", None) is not None
+        return block.sliding_window is not None
 
     def write(self, where: Sequence[bool], context: FieldContext) -> Data:
         return {"layer_types": [SLIDING if windowed else FULL for windowed in where]}
@@ -259,20 +259,49 @@ def all_but_every_fourth(config: Config, depth: int) -> list[bool]:
     return [(layer + 1) % every != 0 for layer in range(depth)]
 
 
-class GlobalLayers(LayerVariation):
+class UnrotatedLayers(LayerVariation):
+    """The layers that do not rotate queries and keys."""
+
+    name = "unrotated"
+    differs = {"attention": {"position": {"kind": "none"}}}
+
+    def holds(self, block: BlockParts, index: int) -> bool:
+        return isinstance(block.own_position, NoPosition)
+
+
+class NoRopeLayers(UnrotatedLayers):
+    """The layers that do not rotate, which ``no_rope_layers`` says by 0, in spite of its name: by default every fourth."""
+
+    @staticmethod
+    def rotated(config: Config, depth: int) -> list[bool]:
+        """Which layers rotate queries and keys."""
+        flags = config.list("no_rope_layers")
+        every = config.int("no_rope_layer_interval", default=4)
+        if not flags:
+            if every < 1:
+                config.refuse("no_rope_layer_interval", "must be at least 1")
+            return [(layer + 1) % every != 0 for layer in range(depth)]
+        if len(flags) < depth or not all(type(flag) is int and flag in (0, 1) for flag in flags):
+            config.refuse("no_rope_layers", f"must be 0 or 1 for each of the {depth} layers")
+        return [flag == 1 for flag in flags[:depth]]
+
+    def read(self, config: Config, depth: int) -> list[bool]:
+        return [not rotated for rotated in self.rotated(config, depth)]
+
+    def write(self, where: Sequence[bool], context: FieldContext) -> Data:
+        return {"no_rope_layers": [int(not unrotated) for unrotated in where]}
+
+
+class GlobalLayers(UnrotatedLayers):
     """The layers without a window, which do not rotate queries and keys."""
 
     name = "global"
-    differs = {"attention": {"position": {"kind": "none"}}}
 
     def __init__(self, windows: Windows) -> None:
         self.windows = windows
 
     def read(self, config: Config, depth: int) -> list[bool]:
         return [not windowed for windowed in self.windows.read(config, depth)]
-
-    def holds(self, block: BlockParts, index: int) -> bool:
-        return isinstance(getattr(block.attention, "position", None), NoPosition)
 
     def write(self, where: Sequence[bool], context: FieldContext) -> Data:
         return {}

@@ -171,9 +171,7 @@ class MixerHeadWidth(f.Int):
         return int(width)
 
 
-def prefixed_mamba2(
-    d_model: f.Int, eps: Field, activation: Field, *, state_size: int = 256, **more: Template
-) -> Template:
+def prefixed_mamba2(d_model: f.Int, eps: Field, activation: Field) -> Template:
     """A Mamba-2 mixer whose fields begin with ``mamba_`` (Bamba, Granite 4)."""
     heads, expand = f.Int("mamba_n_heads", default=128), f.Int("mamba_expand", default=2)
     width = f.Derived(lambda config: expand.read(config) * d_model.read(config))
@@ -182,14 +180,13 @@ def prefixed_mamba2(
         head_dim=MixerHeadWidth("mamba_d_head", width, heads),
         expand=("mamba_expand", 2),
         d_model=d_model,
-        state_size=f.Int("mamba_d_state", default=state_size),
+        state_size=f.Int("mamba_d_state", default=256),
         groups=f.Int("mamba_n_groups", default=1),
         kernel_size=f.Int("mamba_d_conv", default=4),
         activation=activation,
         bias=f.Bool("mamba_proj_bias", default=False),
         convolution_bias=f.Bool("mamba_conv_bias", default=True),
         eps=eps,
-        **more,
     )
 
 

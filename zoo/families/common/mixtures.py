@@ -102,15 +102,22 @@ class Shared(Field):
         }
 
 
+def sigmoid_scores(
+    scale: f.Float, normalize: Template = True, groups: ExpertGroups | None = None
+) -> dict[str, Template]:
+    """A router of sigmoids, with a bias of each expert for the choice alone."""
+    router: dict[str, Template] = {"scores": "sigmoid", "score_correction_bias": True}
+    router |= {"normalize": normalize, "scale": scale}
+    return router if groups is None else {**router, "groups": groups}
+
+
 def sigmoid_router(groups: ExpertGroups, *, normalize: bool, scale: float) -> dict[str, Template]:
     """DeepSeek-V3's router; the arguments are a family's defaults."""
-    return {
-        "scores": "sigmoid",
-        "score_correction_bias": True,
-        "normalize": f.Bool("norm_topk_prob", default=normalize),
-        "scale": f.Float("routed_scaling_factor", default=scale),
-        "groups": groups,
-    }
+    factor, normalizes = (
+        f.Float("routed_scaling_factor", default=scale),
+        f.Bool("norm_topk_prob", default=normalize),
+    )
+    return sigmoid_scores(factor, normalizes, groups)
 
 
 def sigmoid_mixture(

@@ -71,7 +71,7 @@ class RopeByWindow(RopeField):
             FULL: context.model.position_of(context.stack),
         }
         for block in reversed(context.stack.layer_blocks()):
-            windowed = getattr(block.attention, "window", None) is not None
+            windowed = block.sliding_window is not None
             positions[SLIDING if windowed else FULL] = FieldContext(
                 context.model, context.stack, block
             ).position

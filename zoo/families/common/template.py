@@ -58,7 +58,7 @@ class FieldContext:
     @property
     def position(self) -> PositionKind:
         """The position in force in the block, or in the stack where the block has none."""
-        own: PositionKind | None = getattr(self.block.attention, "position", None)
+        own = self.block.own_position
         if own is None or isinstance(own, NoPosition):
             return self.model.position_of(self.stack)
         return own

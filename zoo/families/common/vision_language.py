@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from specs.base.base import Component
-from specs.kinds.attention import MultiHeadShape
 from specs.kinds.head import NoHead
 from specs.kinds.patches import Patches
 from specs.model.model import Model
@@ -19,10 +18,6 @@ from zoo.families.common.llama_like import LLAMA
 from zoo.families.common.parts import alone
 from zoo.families.common.template import Data, FieldContext, Template, UnfitError, write
 from zoo.families.common.tensors import Rule, Tensors, same
-from zoo.families.decoders.llama import FAMILIES as LLAMA_FAMILIES
-from zoo.families.decoders.mistral import FAMILIES as MISTRAL_FAMILIES
-from zoo.families.decoders.qwen2 import FAMILIES as QWEN2_FAMILIES
-from zoo.families.decoders.qwen3 import FAMILIES as QWEN3_FAMILIES
 
 Connected = TypeVar("Connected", bound=Component)
 
@@ -34,20 +29,6 @@ TIED = "tie_word_embeddings"
 LAYER = "vision_feature_layer"
 """The field of the layer of images whose output is read."""
 
-_DECODERS = {
-    "llama": (LLAMA_FAMILIES[0], "LlamaForCausalLM"),
-    "mistral": (MISTRAL_FAMILIES[0], "MistralForCausalLM"),
-    "qwen2": (QWEN2_FAMILIES[0], "Qwen2ForCausalLM"),
-    "qwen3": (QWEN3_FAMILIES[0], "Qwen3ForCausalLM"),
-}
-
-
-def decoder_spec(config: Config, ignored: tuple[str, ...] = ()) -> Data:
-    """The spec of the decoder in a config, which has ``ignored`` fields, without a name."""
-    text = config.model(TEXT_CONFIG, _DECODERS, (TIED, *ignored))
-    family, class_name = _DECODERS[text.data["model_type"]]
-    return family.spec(text, class_name)
-
 
 def layers_seen(config: Config, depth: int, default: int) -> int:
     """The number of layers of images, of ``depth``, up to the one whose output is read."""
@@ -57,31 +38,11 @@ def layers_seen(config: Config, depth: int, default: int) -> int:
     return depth + 1 + layer
 
 
-def decoder_config(model: Model) -> Data:
-    """The config of the decoder of a model."""
-    decoder = decoder_alone(model)
-    family, class_name = _DECODERS[_family_of(decoder)]
-    return {TIED: False, **family.config(decoder, class_name)}
-
-
 def decoder_alone(model: Model) -> Model:
     """The decoder of a model that reads images, as a model of its own."""
     assert model.decoder is not None
     stack = model.decoder.model_copy(update={"bidirectional": None})
     return alone(model, "decoder", stack, {"image": None, "connector": None})
-
-
-def _family_of(decoder: Model) -> str:
-    """The family of a decoder: Qwen3 norms queries and keys, Mistral has windows, and Qwen2 biases of queries, keys and values
-    alone."""
-    attention = decoder.last_stack.layer_blocks()[0].attention
-    if not isinstance(attention, MultiHeadShape):
-        raise UnfitError("decoder without attention of heads in every layer")
-    if attention.qk_norm is not None:
-        return "qwen3"
-    if attention.window is not None:
-        return "mistral"
-    return "qwen2" if attention.bias.query and not attention.bias.output else "llama"
 
 
 def joined(decoder: Data, images: Data, connector: Data, *, tied: bool, **stack: Any) -> Data:
@@ -103,17 +64,16 @@ def reader_config(
     *,
     images: Data,
     connector: Template,
-    text: Data | None = None,
+    text: Data,
     **fields: Any,
 ) -> Data:
     """The config of a decoder that reads images, made of the configs of its parts."""
-    words = text or decoder_config(model)
     return {
         "architectures": [class_name],
         "model_type": family.model_type,
         VISION_CONFIG: images,
-        TEXT_CONFIG: words,
-        TIED: words[TIED],
+        TEXT_CONFIG: text,
+        TIED: text[TIED],
         **fields,
         **write(connector, model.connector, FieldContext.of(model, "connector")),
     }

@@ -16,7 +16,14 @@ from zoo.families.common.llama_like import (
     layer_weights,
     llama_tensors,
 )
-from zoo.families.common.mixtures import TRAINING, FirstLayers, experts, shared, sigmoid_mixture
+from zoo.families.common.mixtures import (
+    TRAINING,
+    FirstLayers,
+    experts,
+    shared,
+    sigmoid_mixture,
+    sigmoid_scores,
+)
 from zoo.families.common.tensors import same
 
 _FIELDS = LlamaFields(
@@ -40,12 +47,7 @@ def _windowed(config: Config, depth: int) -> list[bool]:
 _WINDOWS = Windows("local", f.Int("sliding_window", default=1024, null=True), _windowed)
 _MIXTURE = sigmoid_mixture(
     _FIELDS,
-    {
-        "scores": "sigmoid",
-        "score_correction_bias": True,
-        "normalize": True,
-        "scale": f.Float("route_scale", default=1.0),
-    },
+    sigmoid_scores(f.Float("route_scale", default=1.0)),
     experts=64,
     top_k=6,
     hidden=1408,

@@ -37,7 +37,7 @@ _GLOBAL_WIDTH, _GLOBAL_KV_HEADS = "global_head_dim", "num_global_key_value_heads
 
 
 def _windowed(block: BlockParts) -> bool:
-    return getattr(block.attention, "window", None) is not None
+    return block.sliding_window is not None
 
 
 def _of_images(config: Config) -> str | None:

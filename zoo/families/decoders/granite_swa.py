@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from specs.kinds.block import BlockParts
-from specs.kinds.position import NoPosition
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
-from zoo.families.common.layers import LayerVariation, Windows
+from zoo.families.common.layers import UnrotatedLayers, Windows
 from zoo.families.common.llama_like import BLOCK, LAYER, WHOLE_HEADS, LlamaFields, llama_tensors
 from zoo.families.common.mixtures import TRAINING
 from zoo.families.common.rope import RopeField
@@ -53,20 +51,14 @@ class _Rope(RopeField):
         return {**rotation, "theta": float(base)} if base else rotation
 
 
-class _Unrotated(LayerVariation):
-    """The layers that do not rotate."""
-
-    name = "unrotated"
-    differs = {"attention": {"position": {"kind": "none"}}}
+class _Unrotated(UnrotatedLayers):
+    """The layers that do not rotate, whose base is 0."""
 
     def read(self, config: Config, depth: int) -> list[bool]:
         bases = _bases(config)
         if bases is not None and len(bases) != depth:
             config.refuse(_THETAS, f"must have an entry for each of the {depth} layers")
         return [False] * depth if bases is None else [not base for base in bases]
-
-    def holds(self, block: BlockParts, index: int) -> bool:
-        return isinstance(getattr(block.attention, "position", None), NoPosition)
 
     def write(self, where: Sequence[bool], context: FieldContext) -> Data:
         theta = getattr(context.model.position_of(context.stack), "theta", 0)

@@ -14,7 +14,7 @@ from zoo.families.common.llama_like import (
     layer_modules,
     llama_tensors,
 )
-from zoo.families.common.mixtures import TRAINING, experts, shared, sigmoid_mixture
+from zoo.families.common.mixtures import TRAINING, experts, shared, sigmoid_mixture, sigmoid_scores
 from zoo.families.common.mlp_kinds import MlpKinds
 from zoo.families.common.tensors import same
 
@@ -31,12 +31,7 @@ _FIELDS = LlamaFields(
 _DENSE = _FIELDS.feed_forward()
 _MIXTURE = sigmoid_mixture(
     _FIELDS,
-    {
-        "scores": "sigmoid",
-        "score_correction_bias": True,
-        "normalize": True,
-        "scale": f.Float("router_scaling_factor", default=2.826),
-    },
+    sigmoid_scores(f.Float("router_scaling_factor", default=2.826)),
     experts=192,
     top_k=8,
     hidden=1536,

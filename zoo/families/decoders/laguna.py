@@ -21,7 +21,7 @@ from zoo.families.common.llama_like import (
     layer_weights,
     llama_tensors,
 )
-from zoo.families.common.mixtures import EXPERTS, TRAINING, shared
+from zoo.families.common.mixtures import EXPERTS, TRAINING, shared, sigmoid_scores
 from zoo.families.common.mlp_kinds import MlpKinds
 from zoo.families.common.rope import RopeParameters
 from zoo.families.common.rope_by_window import RopeByWindow
@@ -92,12 +92,7 @@ _MIXTURE = {
     "top_k": f.Int("num_experts_per_tok", default=8),
     "expert": _FIELDS.feed_forward(hidden=f.Int("moe_intermediate_size", default=512)),
     "shared": _FIELDS.feed_forward(hidden=f.Int("shared_expert_intermediate_size", default=512)),
-    "router": {
-        "scores": "sigmoid",
-        "score_correction_bias": True,
-        "normalize": True,
-        "scale": f.Float("moe_routed_scaling_factor", default=1.0),
-    },
+    "router": sigmoid_scores(f.Float("moe_routed_scaling_factor", default=1.0)),
 }
 
 FAMILIES = (

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from specs.kinds.block import BlockParts
-from specs.kinds.position import NoPosition, QueryScaling
+from specs.kinds.position import QueryScaling
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
 from zoo.families.common.hybrid import read_kinds
-from zoo.families.common.layers import FULL, LayerVariation
+from zoo.families.common.layers import FULL, LayerVariation, NoRopeLayers
 from zoo.families.common.llama_like import (
     BLOCK,
     LAYER,
@@ -34,20 +34,7 @@ _FIELDS = LlamaFields(
     vocab_size=202048, hidden_size=5120, intermediate_size=8192, layers=48, heads=40, kv_heads=8, head_dim=128,
     context=131072, eps=1e-5,
 )  # fmt: skip
-_CHUNKED, _ROTATED, _ROUTED = "chunked_attention", "no_rope_layers", "moe_layers"
-
-
-def _rotated(config: Config, depth: int) -> list[bool]:
-    """Which layers rotate queries and keys, which a field says by 1, in spite of its name: by default all but every fourth."""
-    flags = config.list(_ROTATED)
-    every = config.int("no_rope_layer_interval", default=4)
-    if not flags:
-        if every < 1:
-            config.refuse("no_rope_layer_interval", "must be at least 1")
-        return [(layer + 1) % every != 0 for layer in range(depth)]
-    if len(flags) < depth or not all(type(flag) is int and flag in (0, 1) for flag in flags):
-        config.refuse(_ROTATED, f"must have a 1 or a 0 for each of the {depth} layers")
-    return [flag == 1 for flag in flags[:depth]]
+_CHUNKED, _ROUTED = "chunked_attention", "moe_layers"
 
 
 class _Growth(Field):
@@ -65,22 +52,13 @@ class _Growth(Field):
         return {"attn_temperature_tuning": True, "attn_scale": value.beta, "floor_scale": value.length}
 
 
-class _Global(LayerVariation):
+class _Global(NoRopeLayers):
     """The layers without rotation, and therefore without norms of what is rotated."""
 
     name = "global"
     differs = {
         "attention": {"position": {"kind": "none", "query_scaling": _Growth()}, "qk_norm": None},
     }
-
-    def read(self, config: Config, depth: int) -> list[bool]:
-        return [not rotated for rotated in _rotated(config, depth)]
-
-    def holds(self, block: BlockParts, index: int) -> bool:
-        return isinstance(getattr(block.attention, "position", None), NoPosition)
-
-    def write(self, where: Sequence[bool], context: FieldContext) -> Data:
-        return {_ROTATED: [int(not unrotated) for unrotated in where]}
 
 
 class _Chunked(LayerVariation):
@@ -93,7 +71,7 @@ class _Chunked(LayerVariation):
         size = read(self.differs["attention"]["chunk"], config)
         kinds = read_kinds(config, "layer_types", depth, (FULL, _CHUNKED))
         if kinds is None:
-            return [rotated and size is not None for rotated in _rotated(config, depth)]
+            return [rotated and size is not None for rotated in NoRopeLayers.rotated(config, depth)]
         if _CHUNKED in kinds and size is None:
             config.refuse("attention_chunk_size", f"must be a number: there are layers of {_CHUNKED}")
         return [kind == _CHUNKED for kind in kinds]

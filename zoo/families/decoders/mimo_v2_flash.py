@@ -37,7 +37,7 @@ class _KeyValueHeads(f.Int):
     """The key/value heads of the layers without a window, half as many as in the others."""
 
     def write(self, value: int, context: FieldContext) -> Data:
-        windowed = getattr(context.block.attention, "window", None) is not None
+        windowed = context.block.sliding_window is not None
         return super().write(value // 2 if windowed else value, context)
 
 

@@ -28,7 +28,7 @@ from zoo.families.common.mixtures import (
 )
 from zoo.families.common.rope import RopeField, RopeParameters
 from zoo.families.common.template import Template
-from zoo.families.common.tensors import Rule, fused, projections
+from zoo.families.common.tensors import Rule, fused
 from zoo.families.decoders.deepseek import LATENT_TENSORS, LatentDims, latent_body, latent_fixed
 
 _YARN = RopeParameters(
@@ -65,7 +65,6 @@ _PUBLISHED = (
     (r"gate\.e_score_correction_bias", "gate.expert_bias"),
 )
 _HELD = llama_tensors("sarvam_moe", *EXPERTS, CORRECTION, *layer_modules(shared("shared_experts")))
-_HEADS = projections("self_attn.", "q_proj k_proj v_proj")
 
 
 def _published(rule: Rule) -> Rule:

@@ -4,40 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from specs.kinds.block import BlockParts
-from specs.kinds.position import NoPosition
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import decoder_classes
-from zoo.families.common.layers import SLIDING, LayerVariation, Windows
+from zoo.families.common.layers import SLIDING, NoRopeLayers, Windows
 from zoo.families.common.llama_like import LLAMA, WHOLE_HEADS, LlamaFields
 from zoo.families.common.template import Data, FieldContext
 
 _FIELDS = LlamaFields(vocab_size=128256, hidden_size=2048, layers=36, heads=16, kv_heads=4, context=32768)
 
 
-class _NotRotated(LayerVariation):
-    """The layers that do not rotate queries and keys: no_rope_layers has 1 for those that do."""
+class _NotRotated(NoRopeLayers):
+    """The layers that do not rotate."""
 
     name = "no_rope"
-    differs = {"attention": {"position": {"kind": "none"}}}
-
-    def read(self, config: Config, depth: int) -> list[bool]:
-        interval = config.int("no_rope_layer_interval", default=4)
-        if interval < 1:
-            config.refuse("no_rope_layer_interval", "must be at least 1")
-        default = [(layer + 1) % interval != 0 for layer in range(depth)]
-        flags = config.list("no_rope_layers", default=default)
-        if len(flags) < depth or any(flag not in (0, 1) for flag in flags):
-            config.refuse("no_rope_layers", f"must be 0 or 1 for each of the {depth} layers")
-        return [not flag for flag in flags[:depth]]
-
-    def holds(self, block: BlockParts, index: int) -> bool:
-        return isinstance(getattr(block.attention, "position", None), NoPosition)
-
-    def write(self, where: Sequence[bool], context: FieldContext) -> Data:
-        return {"no_rope_layers": [int(not unrotated) for unrotated in where]}
 
 
 class _SmolWindows(Windows):

@@ -53,7 +53,7 @@ class _ModernBertRope(RopeField):
         fields: Data = {}
         parameters: Data = {}
         for block in reversed(context.stack.layer_blocks()):
-            windowed = getattr(block.attention, "window", None) is not None
+            windowed = block.sliding_window is not None
             inner = FieldContext(context.model, context.stack, block, context.key)
             kind = SLIDING if windowed else FULL
             written = super().write(inner.position, inner)

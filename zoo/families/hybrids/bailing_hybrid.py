@@ -13,7 +13,7 @@ from zoo.families.common.heads import BODY, language_modeling
 from zoo.families.common.hybrid import LINEAR, MIXERS, LayersOf, read_kinds
 from zoo.families.common.layers import FULL
 from zoo.families.common.llama_like import BLOCK, LAYER, LlamaFields, layer_modules, layer_weights
-from zoo.families.common.mixtures import TRAINING, ExpertGroups, sigmoid_mixture
+from zoo.families.common.mixtures import TRAINING, ExpertGroups, sigmoid_mixture, sigmoid_scores
 from zoo.families.common.mlp_kinds import MlpKinds
 from zoo.families.common.rope import RopeField
 from zoo.families.common.tensors import Rule, Tensors, same
@@ -63,13 +63,11 @@ _DELTA = {
     "low_rank": False,
     "decay_bound": f.When(f.Bool("kda_safe_gate", default=True), _BOUND),
 }
-_ROUTER = {
-    "scores": "sigmoid",
-    "score_correction_bias": True,
-    "normalize": f.Bool("moe_renormalize", "norm_topk_prob", default=True),
-    "scale": f.Float("routed_scaling_factor", default=2.5),
-    "groups": ExpertGroups(8, 4, 2, "num_expert_group"),
-}
+_ROUTER = sigmoid_scores(
+    f.Float("routed_scaling_factor", default=2.5),
+    f.Bool("moe_renormalize", "norm_topk_prob", default=True),
+    ExpertGroups(8, 4, 2, "num_expert_group"),
+)
 _MIXER = {
     "f_proj": "decay_in",
     "g_proj": "gate_in",

@@ -27,6 +27,7 @@ from zoo.families.common.mixtures import (
     TRAINING,
     ExpertGroups,
     Shared,
+    sigmoid_scores,
 )
 from zoo.families.common.mlp_kinds import MlpKinds
 from zoo.families.common.template import Data, Template
@@ -95,13 +96,11 @@ _MIXTURE = {
     "top_k": f.Int("num_experts_per_token", "num_experts_per_tok", default=8),
     "expert": _FIELDS.feed_forward(hidden=_EXPERT_WIDTH),
     "shared": Shared(_FIELDS.feed_forward(), _EXPERT_WIDTH, "num_shared_experts", default=1),
-    "router": {
-        "scores": "sigmoid",
-        "score_correction_bias": True,
-        "normalize": f.Bool("moe_renormalize", "norm_topk_prob", default=True),
-        "scale": f.Float("routed_scaling_factor", default=2.446),
-        "groups": ExpertGroups(1, 1, 2, "num_expert_group"),
-    },
+    "router": sigmoid_scores(
+        f.Float("routed_scaling_factor", default=2.446),
+        f.Bool("moe_renormalize", "norm_topk_prob", default=True),
+        ExpertGroups(1, 1, 2, "num_expert_group"),
+    ),
 }
 _STORED, _OURS = f"{LAYER}self_attn.", f"{BLOCK}mixer."
 _TENSORS = llama_tensors(

@@ -24,7 +24,7 @@ _WORDS = (FULL, SLIDING, CONVOLUTION)
 def _word(block: BlockParts) -> str:
     if block.attention is None:
         return CONVOLUTION
-    return FULL if getattr(block.attention, "window", None) is None else SLIDING
+    return FULL if block.sliding_window is None else SLIDING
 
 
 def _default(layer: int) -> str:

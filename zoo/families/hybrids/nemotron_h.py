@@ -16,7 +16,7 @@ from zoo.families.common.heads import BODY
 from zoo.families.common.hybrid import LINEAR, LayersOf, read_kinds
 from zoo.families.common.layers import FULL, Layers
 from zoo.families.common.mamba import TIME_STEPS, backbone_tensors, mamba2, mamba2_rules
-from zoo.families.common.mixtures import TRAINING, ExpertGroups
+from zoo.families.common.mixtures import TRAINING, ExpertGroups, sigmoid_router
 from zoo.families.common.template import Data, FieldContext, Template
 from zoo.families.common.tensors import projections, same, weights
 
@@ -79,13 +79,7 @@ _MIXTURE = {
     "top_k": f.Int("num_experts_per_tok", default=2),
     "expert": _mlp(f.Int("moe_intermediate_size", default=7688), bias=False),
     "shared": _mlp(f.Int("moe_shared_expert_intermediate_size", default=7688), _BIAS),
-    "router": {
-        "scores": "sigmoid",
-        "score_correction_bias": True,
-        "normalize": f.Bool("norm_topk_prob", default=True),
-        "scale": f.Float("routed_scaling_factor", default=1.0),
-        "groups": ExpertGroups(1, 1, 2),
-    },
+    "router": sigmoid_router(ExpertGroups(1, 1, 2), normalize=True, scale=1.0),
 }
 _MIXER = mamba2(
     heads=f.Int("mamba_num_heads", default=128),

@@ -47,8 +47,7 @@ class _ConformerPosition(Field):
 
     def write(self, value: PositionKind, context: FieldContext) -> Data:
         if not isinstance(value, Rope):
-            relative = isinstance(value, RelativeSinusoidal)
-            return {"position_embeddings_type": "relative" if relative else None}
+            return {"position_embeddings_type": None if value.kind == "none" else "relative"}
         if value.theta % 1:
             raise UnfitError(f"position.theta: {value.theta}, which must be whole")
         return {"position_embeddings_type": "rotary", "rotary_embedding_base": int(value.theta)}

@@ -70,7 +70,7 @@ TEXT_FIELDS: dict[str, Any] = {
     "hidden": f.Int("intermediate_size", default=2048),
     "activation": _ACTIVATION,
 }
-"""The encoder of texts but for its number of positions."""
+"""The text encoder, without its number of positions."""
 _TEXT_BODY = text_body(rows=77, **TEXT_FIELDS)
 VISION_BODY = vision_body(
     patch_size=32,

@@ -15,13 +15,13 @@ from zoo.families.common.vision_language import (
     TIED,
     connector_of,
     decoder_rules,
-    decoder_spec,
     image_rules,
     joined,
     reader_config,
 )
 from zoo.families.vision.siglip import VISION as SIGLIP
 from zoo.families.vision_language.idefics3 import images_of_siglip, read_images, write_images
+from zoo.families.vision_language.text_configs import decoder_config, decoder_spec
 
 _RESAMPLER_CONFIG, _WIDTH, _EPS = "perceiver_config", "hidden_size", "rms_norm_eps"
 _TOKEN = {"token": f.Int("image_token_id", default=32001)}
@@ -94,7 +94,13 @@ class _Idefics2(Family):
             **write(_RESAMPLER, connector, context),
         }
         return reader_config(
-            self, class_name, model, images=images, connector=_TOKEN, perceiver_config=resampler
+            self,
+            class_name,
+            model,
+            images=images,
+            connector=_TOKEN,
+            text=decoder_config(model),
+            perceiver_config=resampler,
         )
 
 

@@ -16,7 +16,6 @@ from zoo.families.common.vision_language import (
     VISION_CONFIG,
     connector_of,
     decoder_rules,
-    decoder_spec,
     image_rules,
     images_of,
     joined,
@@ -25,6 +24,7 @@ from zoo.families.common.vision_language import (
 )
 from zoo.families.vision.clip import vision_body
 from zoo.families.vision.siglip import VISION as SIGLIP
+from zoo.families.vision_language.text_configs import decoder_config, decoder_spec
 
 _LARGEST = 75
 _ROUNDED = frozenset(
@@ -121,7 +121,9 @@ class _Idefics3(Family):
     def config(self, model: Model, class_name: str) -> Data:
         connector_of(model, LinearConnector)
         images = write_images(self.images, model)
-        return reader_config(self, class_name, model, images=images, connector=_CONNECTOR)
+        return reader_config(
+            self, class_name, model, images=images, connector=_CONNECTOR, text=decoder_config(model)
+        )
 
 
 _TENSORS = Tensors(

@@ -19,7 +19,6 @@ from zoo.families.common.vision_language import (
     TIED,
     VISION_CONFIG,
     decoder_rules,
-    decoder_spec,
     image_rules,
     images_of,
     joined,
@@ -28,6 +27,7 @@ from zoo.families.common.vision_language import (
     reader_config,
     reader_tensors,
 )
+from zoo.families.vision_language.text_configs import decoder_config, decoder_spec
 
 _VISION_CLASS = "InternVLVisionModel"
 _RATIO, _SIDES = "downsample_ratio", (1, 2, 4, 8, 16)
@@ -157,6 +157,7 @@ class _InternVL(Family):
             model,
             images=images,
             connector=_CONNECTOR,
+            text=decoder_config(model),
             vision_feature_layer=-1,
             downsample_ratio=1 / connector.shuffle,
             image_seq_length=model.vectors_per_image,

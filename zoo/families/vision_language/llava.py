@@ -15,7 +15,6 @@ from zoo.families.common.vision_language import (
     TIED,
     VISION_CONFIG,
     decoder_rules,
-    decoder_spec,
     image_rules,
     images_of,
     joined,
@@ -25,6 +24,7 @@ from zoo.families.common.vision_language import (
 )
 from zoo.families.vision.clip import VISION as CLIP
 from zoo.families.vision.siglip import VISION as SIGLIP
+from zoo.families.vision_language.text_configs import decoder_config, decoder_spec
 
 _IMAGES = {
     "clip_vision_model": (CLIP, "CLIPVisionModel"),
@@ -79,6 +79,7 @@ class _Llava(Family):
             model,
             images=images.body_config(seen, class_of_images),
             connector=_CONNECTOR,
+            text=decoder_config(model),
             vision_feature_layer=-1,
             vision_feature_select_strategy="full" if connector.class_token or not classed else "default",
             image_seq_length=model.vectors_per_image,

@@ -17,7 +17,7 @@ import torch
 from exporters.export import export
 from exporters.exported.verify_export import verify_export
 from exporters.steps.options import ExportOptions
-from exporters.verification.engines import prove
+from exporters.verification import engine_claim
 from exporters.verification.engines.engine import RUNNERS
 from exporters.verification.engines.find import VARIABLE, engines_here, installation, interpreter_of
 from exporters.verification.engines.graphs import EngineGraph
@@ -151,12 +151,12 @@ def test_rounding_explains_as_much_in_every_case_as_in_any(
     expected: Any = SimpleNamespace(cases=["one", "two"])
     compare: Any = SimpleNamespace(compared=lambda each, output: slice(None))
     here = [({"logits": torch.tensor([4.0, 0.0])}, {"logits": torch.tensor([4.0, 4.0 * by])}) for by in moved]
-    found = prove._roundings(proof, expected, here, compare)
+    found = engine_claim._roundings(proof, expected, here, compare)
     assert found == {"logits": pytest.approx(explained)}
     exact = torch.tensor([4.0, 0.0])
-    prove._moved("x", slice(None), exact, exact + 4 * explained, dtype, found["logits"])  # type: ignore[arg-type]
-    with pytest.raises(prove._DifferenceError, match="allowed for rounding"):
-        prove._moved("x", slice(None), exact, exact + 4.1 * explained + 0.04, dtype, found["logits"])  # type: ignore[arg-type]
+    engine_claim._moved("x", slice(None), exact, exact + 4 * explained, dtype, found["logits"])  # type: ignore[arg-type]
+    with pytest.raises(engine_claim._DifferenceError, match="allowed for rounding"):
+        engine_claim._moved("x", slice(None), exact, exact + 4.1 * explained + 0.04, dtype, found["logits"])  # type: ignore[arg-type]
 
 
 def test_a_changed_file_is_not_computed(tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ INSTALLED = {REFERENCE: onnx.__version__, "onnxruntime": onnxruntime.__version__
 def test_a_graph_that_is_wrong_on_an_engine_fails_the_export(
     change: Change, engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(prove, "exact_file", lambda *arguments: sabotaged(change, *arguments))
+    monkeypatch.setattr(engine_claim, "exact_file", lambda *arguments: sabotaged(change, *arguments))
     with pytest.raises(VerificationError, match=f"{engine} {INSTALLED[engine]}: failed: .* allowed"):
         export(gpt2(), tmp_path / "out", ExportOptions(engines=(engine,)))
     assert not (tmp_path / "out").exists()
@@ -194,7 +194,9 @@ def test_every_engine_is_shown_to_see_a_wrong_graph() -> None:
 def test_a_refused_graph_fails_the_export_in_the_engines_own_words(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(prove, "exact_file", lambda *arguments: sabotaged(an_unknown_operator, *arguments))
+    monkeypatch.setattr(
+        engine_claim, "exact_file", lambda *arguments: sabotaged(an_unknown_operator, *arguments)
+    )
     with pytest.raises(VerificationError, match=r"onnxruntime .*: failed.*Unheard"):
         export(bert(), tmp_path / "out", ExportOptions(engines=("onnxruntime",)))
     assert not (tmp_path / "out").exists()

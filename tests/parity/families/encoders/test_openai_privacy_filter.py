@@ -5,6 +5,7 @@ from __future__ import annotations
 import transformers as hf
 from hypothesis import strategies as st
 
+from tests.parity.families.decoders import test_gpt_oss
 from tests.parity.families.draws import EPS, HEAD_DIM, HIDDEN, LAYERS, VOCAB
 from tests.parity.families.encoder_tests import EncoderTests
 from tests.parity.families.llamas import YARN, rotation
@@ -14,11 +15,7 @@ class TestOpenAIPrivacyFilter(EncoderTests):
     model_class = hf.OpenAIPrivacyFilterForTokenClassification
     defaults = {"pad_token_id": 0, "eos_token_id": 0, "num_labels": 5}
     configs = {
-        "two of five": dict(
-            vocab_size=61, hidden_size=30, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
-            head_dim=10, intermediate_size=41, rms_norm_eps=1e-3, max_position_embeddings=128, num_local_experts=5,
-            num_experts_per_tok=2, sliding_window=4, swiglu_limit=0.5, rope_parameters=YARN,
-        ),
+        "two of five": test_gpt_oss.TestGptOss.configs["two of five"],
         "without biases": dict(
             vocab_size=47, hidden_size=33, num_hidden_layers=2, num_attention_heads=3, num_key_value_heads=3,
             head_dim=8, intermediate_size=9, max_position_embeddings=128, num_local_experts=3, num_experts_per_tok=3,

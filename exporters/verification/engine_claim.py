@@ -171,8 +171,8 @@ def _roundings(
     local: Sequence[tuple[Outputs, Outputs]],
     compare: Compare,
 ) -> dict[str, float]:
-    """The difference that rounding explains, by output, relative to its largest value: the most in any case, because another
-    rounding may choose another expert in each of them."""
+    """The difference that rounding explains, by output, relative to its largest value: the largest of all cases, because another
+    rounding may choose other experts in any of them."""
     factor = HALF_ROUNDING if request.dtype in HALF else ROUNDING
     least = 0.0 if request.precision.bits is None else EIGHT_BITS
     roundings = dict[str, float]()
