@@ -19,7 +19,7 @@ GPU_UNTIL := $(or $(UNTIL),$(shell expr $$(date +%s) + 480))
 # The bytecode of tests is kept for the next run: a fifth of collecting them.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test quick test-slow test-all test-browser test-clients engines test-engines runtimes matrix gpu-kit gpu lint types contracts format digests studio-editor docs bench peers clean
+.PHONY: run test quick test-slow test-all test-costs test-browser test-clients engines test-engines runtimes matrix gpu-kit gpu lint types contracts format digests studio-editor docs bench peers clean
 
 run: $(VENV)/.installed
 	$(BIN)/zoo build bert-base
@@ -35,6 +35,10 @@ test-slow: $(VENV)/.installed-test
 	$(PYTEST) $(PARALLEL) -m slow
 
 test-all: test test-slow
+
+# What an export costs beside the work that none can leave out: half a minute.
+test-costs: $(VENV)/.installed-test
+	$(BIN)/python -m benchmarks cost
 
 # The pages in Chromium, which the system has to have: Debian's packages chromium and chromium-driver, for one.
 test-browser: $(VENV)/.installed-test .clients/transformers-js/node_modules

@@ -14,6 +14,7 @@ NAMES = (
     "understanding",
     "tracing",
     "exporting",
+    "cost",
     "deploying",
     "encoding",
     "decoding",

@@ -33,6 +33,7 @@ def main() -> None:
         atexit.register(gc.freeze)
         # On a busy machine, threads that spin take processor time from the threads that they wait for.
         os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+        os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")  # the logarithm of the cycles that NumPy's spin
         # Pydantic searches all installed packages for plugins of its own before it builds its first class.
         os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
         from cli.app import app

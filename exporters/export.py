@@ -11,7 +11,6 @@ from exporters.data.data_file import total_bytes
 from exporters.data.digests import external_places, followed
 from exporters.data.weight_files import places_of
 from exporters.graph.trace import write_graphs
-from exporters.steps.adapters import check_adapters
 from exporters.steps.graphs import Graphs, check_captured, check_tensors
 from exporters.steps.manifest import Export
 from exporters.steps.options import ExportOptions
@@ -24,10 +23,8 @@ from exporters.steps.verify import (
     ModelFiles,
     Verified,
     verification_request,
-    with_verified_adapters,
     write_and_verify,
 )
-from exporters.steps.via_torch.export import export_via_torch
 from exporters.steps.weights import Weights, prepared, read_quality_inputs
 from exporters.verification.compare import verify
 from exporters.verification.module_checks import check_module
@@ -76,7 +73,10 @@ def _exported(request: Request, destination: Path, progress: Progress) -> Export
     graphs = Graphs.of(plan)
     unprepared = Weights.of(graphs, request.source, quality_inputs)
     check_tensors(graphs)
-    check_adapters(plan.adapters, [value.name for graph in graphs.graphs for value in graph.adapters])
+    if plan.adapters:
+        from exporters.steps.adapters import check_adapters
+
+        check_adapters(plan.adapters, [value.name for graph in graphs.graphs for value in graph.adapters])
     if request.source is not None:
         check_destination(destination, total_bytes(graphs.regions))
     with replacing(destination) as directory, prepared(unprepared, directory, progress) as weights:
@@ -87,6 +87,8 @@ def _exported(request: Request, destination: Path, progress: Progress) -> Export
             write_graphs(directory, files, metadata(plan, request.source))
             verified = write_and_verify(weights, directory, following.written, progress)
             if plan.adapters:
+                from exporters.steps.quality import with_verified_adapters
+
                 verified = with_verified_adapters(verified, directory, progress)
             progress(Stage("digests"))
             data_digests = {} if request.source is None else dict.fromkeys(plan.data_paths, digests.result())
@@ -95,6 +97,8 @@ def _exported(request: Request, destination: Path, progress: Progress) -> Export
 
 def _exported_via_torch(request: Request, destination: Path, progress: Progress) -> Export:
     """The export whose graphs and data files PyTorch's exporter writes."""
+    from exporters.steps.via_torch.export import export_via_torch
+
     plan, source = Plan.of(request), request.source
     assert source is not None
     model = VerifiedModel(plan.spec, source, is_reduced=False, description="the model itself")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import torch
 
 from specs.model.model import Model
-from zoo import components
 from zoo.models.decoder import Decoder
 from zoo.models.dual_encoder import DualEncoder
 from zoo.models.encoder import Encoder
@@ -30,7 +29,6 @@ def assemble(spec: Model, dtype: torch.dtype = torch.float32) -> ZooModel:
 
     Raises :class:`specs.base.errors.PluginError` where a plugin's kind cannot be built.
     """
-    assert components
     with torch.device("meta"):
         model = _class_of(spec)(spec)
     hold_ties_once(model)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import importlib
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -65,11 +67,22 @@ def _remedy(spec: Component) -> str:
     return f"Decorate its module in {implementation} with zoo.registry.builds."
 
 
+@functools.cache
+def _load_built_in(spec: type[Component]) -> None:
+    """Import the builders and the extensions of a built-in kind, and of those that a kind derives from."""
+    components: Any = importlib.import_module("zoo.components")
+    for base in spec.__mro__:
+        package, _, file = base.__module__.rpartition(".")
+        if package == "specs.kinds":
+            components.load(file)
+
+
 def build_component(spec: Component, context: BuildContext) -> nn.Module:
     """The module of a spec, on the device and with the dtype that torch is set to.
 
     Raises :class:`PluginError` when a plugin registered the kind but nothing builds it.
     """
+    _load_built_in(type(spec))
     if type(spec) not in _builders:
         load_implementation(spec)
     if type(spec) not in _builders:

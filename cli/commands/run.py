@@ -173,7 +173,7 @@ def run(directory: ExportDirectory, options: RunOptions) -> None:
     sampling option is given. Encoders print vectors and their cosines, classes, the most likely tokens for each mask, or
     what is said in each recording (CTC), depending on the head; other heads' outputs are printed by name. Dual encoders print
     how well each text fits each image. With --query, encoders of texts rank them: by vectors, terms, late interaction, or
-    all of these and their weighted mean; ColPali and ColQwen2 rank images.
+    all of these and their weighted mean; ColPali, ColQwen2 and ColModernVBERT rank images.
     Text needs a tokenizer; --ids does not. Images and recordings are prepared as the checkpoint's
     preprocessor_config.json states. Timings go to stderr.
 

@@ -132,17 +132,14 @@ def read_queries(
 
 
 def read_pages(arguments: GivenOptions, exported: Exported, tokenizer: TextTokenizer | None) -> RunInputs:
-    """The images to rank.  Raises :class:`specs.base.errors.UserError` for those that the model reads in tiles."""
+    """The images to rank, with the token ids that stand for each."""
     from exporters.preprocessing.images import image_files
-    from specs.base.errors import UserError
 
     images, count, ids = _images_among_tokens(arguments, exported, tokenizer)
-    if ids is not None and not exported.spec.packs_images:
-        raise UserError(
-            f"{exported.spec.name} reads images in tiles, which --query does not rank\n  Run its graphs with onnxruntime."
-        )
     names = [path.name for file in arguments.images for path in image_files(file)]
-    return RunInputs([[]] * count, "image", names, images)
+    if ids is None:
+        ids = [[cast("Any", exported.spec.connector).token] * exported.spec.vectors_per_image] * count
+    return RunInputs(ids, "image", names, images)
 
 
 def _texts_with_images(

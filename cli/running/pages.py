@@ -49,15 +49,19 @@ def check_pages(
 def print_pages(shown: RunContext, queries: Sequence[str], tokenizer: TextTokenizer) -> None:
     """Print the images of a context for each query, best first, by late interaction."""
     from exporters.runtime.encoding import late_interaction
-    from exporters.runtime.page_retrieval import PagePrompts, PageRunner, images_apart, vector_count
+    from exporters.runtime.page_retrieval import PagePrompts, PageRunner, images_apart
 
-    runner, images = PageRunner(shown.exported), shown.inputs.images
+    runner, images, spec = PageRunner(shown.exported), shown.inputs.images, shown.exported.spec
     assert images is not None
-    prompts = PagePrompts.beside(shown.exported.directory, shown.exported.spec, tokenizer)
+    assert spec.connector is not None
+    prompts = PagePrompts.beside(shown.exported.directory, spec, tokenizer)
     begun = time.perf_counter()
+    of_images = [list[int](ids) for ids in shown.inputs.values]
+    vectors = 1 if spec.packs_images else spec.vectors_per_image
+    tiles = [ids.count(spec.connector.token) // vectors for ids in of_images]
     pages = [
-        runner.vectors(prompts.page_ids(vector_count(shown.exported.spec, image)), image)
-        for image in images_apart(images)
+        runner.vectors(prompts.page_ids(ids), image)
+        for ids, image in zip(of_images, images_apart(images, tiles), strict=True)
     ]
     asked = [runner.vectors(prompts.query_ids(query)) for query in queries]
     scores = late_interaction(asked, pages)

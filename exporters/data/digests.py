@@ -7,19 +7,22 @@ moved from file to file needs no copy, and a file larger than memory is read fro
 from __future__ import annotations
 
 import hashlib
-import os
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 import onnx
 
 from specs.base.errors import UserError
 from zoo.record.integrity import BLOCK
 from zoo.record.records import FileRecord, TensorRecord
+
+if TYPE_CHECKING:
+    from hashlib import _Hash
 
 ByteRange = tuple[int, int]
 """The place of a weight in the data file: offset and length in bytes."""
@@ -46,51 +49,66 @@ class Following:
         """Mark these places as written."""
         with self._changed:
             self._written.update(places)
-            self._changed.notify()
+            self._changed.notify_all()
 
     def end(self) -> None:
         """Stop waiting: nothing more will be written."""
         with self._changed:
             self._ended = True
-            self._changed.notify()
+            self._changed.notify_all()
 
     def digests(self) -> DataDigests:
         """Compute the digests, each as soon as everything before it in the file is written."""
-        whole, end, digests = hashlib.sha256(), 0, dict[ByteRange, str]()
-        with ThreadPoolExecutor(2) as threads:
-            for span in sorted({*self._places.values()}):
-                self._wait(span)
-                own = hashlib.sha256()
-                with self._path.open("rb", buffering=0) as file:
-                    for start, block in _blocks(file.fileno(), end, sum(span)):
-                        inside = memoryview(block)[max(0, span[0] - start) :]
-                        # Both leave the interpreter free.
-                        [*threads.map(lambda pair: pair[0].update(pair[1]), ((whole, block), (own, inside)))]
-                end, digests[span] = sum(span), own.hexdigest()
+        spans = sorted({*self._places.values()})
+        with ThreadPoolExecutor(1) as thread:  # both leave the interpreter free
+            others = thread.submit(self._of_weights, [span for span in spans if span[0] > 0])
+            file, digests = self._of_file(spans)
+            digests |= others.result()
         tensors = {
             name: TensorRecord(offset=span[0], length=span[1], sha256=digests[span])
             for name, span in self._places.items()
         }
-        return DataDigests(FileRecord(size=end, sha256=whole.hexdigest()), tensors)
+        return DataDigests(file, tensors)
+
+    def _of_file(self, spans: Sequence[ByteRange]) -> tuple[FileRecord, dict[ByteRange, str]]:
+        """The record of the file, and the digest of the weight at its start: the file's when no more is written."""
+        whole, end, first, buffer = hashlib.sha256(), 0, dict[ByteRange, str](), bytearray(BLOCK)
+        for span in spans:
+            self._hash(whole, end, span, buffer)
+            end = sum(span)
+            if span[0] == 0:
+                first[span] = whole.hexdigest()
+        return FileRecord(size=end, sha256=whole.hexdigest()), first
+
+    def _of_weights(self, spans: Sequence[ByteRange]) -> dict[ByteRange, str]:
+        digests, buffer = dict[ByteRange, str](), bytearray(BLOCK)
+        for span in spans:
+            own = hashlib.sha256()
+            self._hash(own, span[0], span, buffer)
+            digests[span] = own.hexdigest()
+        return digests
+
+    def _hash(self, digest: _Hash, start: int, span: ByteRange, buffer: bytearray) -> None:
+        """Add the bytes between ``start`` and the end of a weight, once that is written, to a digest."""
+        self._wait(span)
+        left = sum(span) - start
+        with self._path.open("rb", buffering=0) as file, memoryview(buffer) as block:
+            file.seek(start)
+            while left > 0:
+                count = file.readinto(block[: min(left, BLOCK)])
+                if not count:
+                    raise UserError(
+                        f"The data file became shorter while it was written: byte {sum(span) - left:,} is missing\n"
+                        "  Export the model again."
+                    )
+                digest.update(block[:count])
+                left -= count
 
     def _wait(self, span: ByteRange) -> None:
         with self._changed:
             self._changed.wait_for(lambda: self._ended or span in self._written)
             if span not in self._written:
                 raise RuntimeError(f"{self._path} was not written")
-
-
-def _blocks(descriptor: int, start: int, end: int) -> Iterator[tuple[int, bytes]]:
-    """Yield the bytes of a file between two offsets, block by block with their offsets."""
-    while start < end:
-        block = os.pread(descriptor, min(BLOCK, end - start), start)
-        if not block:
-            raise UserError(
-                f"The data file became shorter while it was written: byte {start:,} is missing\n"
-                "  Export the model again."
-            )
-        yield start, block
-        start += len(block)
 
 
 @contextmanager

@@ -80,7 +80,7 @@ class TracedTask:
         task = self.task
         with collector_paused():
             lowering = Lowering(self.traced, self.target, self.symbols, task.inputs, quantization, adapted)
-            graph = lowering.graph(task.name)
+            graph = lowering.graph(task.name, half_scores=task.half_scores)
             kept = [] if quantization is None else unquantized_mixtures(self.traced, quantization)
             return replace(graph, unfused=[*self.unfused, *kept], cache_slots=task.cache_slots)
 

@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any
 
+import torch
 from torch import fx
 
 from exporters.graph.builder import GraphBuilder
+from exporters.graph.dtypes import DTYPES
 from exporters.graph.emitters.registry import emit, emitter_of, learn
 from exporters.graph.fusing.functions import group_query_attention
 from exporters.graph.quantization.scheme import Quantization
@@ -60,13 +62,16 @@ class Lowering:
             if self._builder.reads_weights or any(read.op == "get_attr" for read in node.all_input_nodes):
                 self._readers.add(node)
 
-    def graph(self, name: str) -> Graph:
-        """The graph of everything that the outputs depend on."""
+    def graph(self, name: str, *, half_scores: bool = False) -> Graph:
+        """The graph of everything that the outputs depend on; ``half_scores`` casts the output ``logits`` to float16."""
         for node in self._outputs().values():
             _describe(self._values[node], node, self._builder.symbols)
-        return self._builder.graph(
-            name, {label: self._values[node] for label, node in self._outputs().items()}
-        )
+        outputs = {label: self._values[node] for label, node in self._outputs().items()}
+        if half_scores and (scores := outputs.get("logits")) and scores.dtype != torch.float16:
+            half = self._builder.op("Cast", scores, to=int(DTYPES[torch.float16]))
+            half.dtype, half.dims = torch.float16, scores.dims
+            outputs["logits"] = half
+        return self._builder.graph(name, outputs)
 
     def parameters(self, quantization: Quantization | None) -> dict[str, Parameter]:
         """The tensors of the data file of the same graph with its weights in another quantization, in order.

@@ -154,4 +154,5 @@ LAYOUT = Layout(
     settings=_settings,
     usage=_usage,
     cached_windows=1,
+    half_drafts=True,  # 0.18 casts scores to float32, which fails for those that are
 )

@@ -17,7 +17,6 @@ from specs.model.model import Model
 from zoo.checkpoints.carried import described, module_files, origin_of, stated_in
 from zoo.checkpoints.turns import with_ends_of_turns
 from zoo.components.mixer import StateTensor
-from zoo.configs.exporting import NoFamilyError
 from zoo.families.common.config import CONFIG
 from zoo.generation.settings import GENERATION, generation_fields
 from zoo.record.manifest import Manifest
@@ -63,6 +62,8 @@ class Deployment:
     @functools.cached_property
     def unconfigured(self) -> str | None:
         """Return the reason why ``config`` cannot be written; None if it can."""
+        from zoo.configs.exporting import NoFamilyError
+
         try:
             assert self.config
         except NoFamilyError as error:
@@ -125,6 +126,8 @@ class Layout:
     """Whether PyTorch's own exporter writes it."""
     opsets: bool = False
     """Whether its user can make ONNX Runtime accept opsets that it rejects by default."""
+    half_drafts: bool = False
+    """Whether its client drafts by multi-token prediction only where scores are in float16."""
     suffixes: Mapping[str, str] = field(default_factory=dict)
     """The names of precisions in file names."""
     suffix: str = ""

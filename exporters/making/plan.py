@@ -123,6 +123,11 @@ def make_plan(zoo: Zoo, names: Sequence[str], cache: Cache, *, update: bool = Fa
             steps.append(_step(zoo, artefact, model, digests, cache, lock))
         except UserError as error:
             faults.append(UserError(f"{zoo.path}: {artefact.name}: {error}"))
+    for name in dict.fromkeys(step.artefact.model for step in steps if step.state == "build"):
+        try:
+            _check_adapters(models[name])
+        except UserError as error:
+            faults.append(UserError(f"{zoo.path}: models.{name}: adapters: {error}"))
     if faults:
         raise CombinedError(faults)
     digests.save()
@@ -150,6 +155,23 @@ def _check_options(artefact: ArtefactRequest, model: ModelInputs) -> None:
 
     entry, options = artefact.entry, artefact.options.model_dump(exclude={"name"})
     check_options(ExportOptions(**options, weights=model.weights, adapters=entry.adapters, seed=entry.seed))
+
+
+def _check_adapters(model: ModelInputs | UserError) -> None:
+    """Raise :class:`specs.base.errors.UserError` for adapters on this machine that are damaged or, beside their base, fit another one."""
+    from zoo.builder import assemble
+    from zoo.checkpoints.low_rank import low_rank_pairs
+    from zoo.checkpoints.open_checkpoint import opened
+    from zoo.weights.lora import LoraAdapter
+
+    assert isinstance(model, ModelInputs)
+    directories = [adapter.source for adapter in model.adapters.values() if adapter.commit is None]
+    adapters = [LoraAdapter.open(Path(source)) for source in directories]
+    if adapters and model.commit is None:
+        base = assemble(model.spec)
+        files, names = opened(model.weights, base, model.spec)
+        for adapter in adapters:
+            low_rank_pairs(adapter, files, names, base, model.spec)
 
 
 def _inputs(zoo: Zoo, artefact: ArtefactRequest, model: ModelInputs, digests: FileDigests) -> Inputs:

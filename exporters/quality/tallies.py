@@ -168,5 +168,5 @@ def tally_for(spec: Model) -> Tally:
 
 def scores_next_tokens(spec: Model) -> bool:
     """Whether a decoder without an encoder scores each token from the previous tokens, so that perplexity is meaningful."""
-    sees_ahead = spec.decoder is not None and spec.decoder.bidirectional == "prompt"
+    sees_ahead = spec.decoder is not None and spec.decoder.sees_prompt
     return spec.architecture in ("decoder", "vision-language") and spec.head.predicts_next and not sees_ahead

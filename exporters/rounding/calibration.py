@@ -45,11 +45,6 @@ def roundings_of(regions: Mapping[str, Region], source: WeightSource) -> dict[st
     }
 
 
-def calibrated(source: WeightSource) -> Sequence[str]:
-    """The names of the weights that a source has rounded for their inputs."""
-    return source.calibrated if isinstance(source, CalibratedWeights) else ()
-
-
 def unwritten(inputs: QualityInputs, rounding: str | None) -> QualityInputs:
     """The inputs of an export whose model does not fit in memory to generate inputs: it is rounded to nearest.
 

@@ -112,6 +112,7 @@ class _Pass(TorchFunctionMode):
         self._shapes = {name: tensor.shape for name, tensor in weight_tensors(model)}
         self._meta: dict[tuple[nn.Module, str], Tensor] = {}
         self._products_of: tuple[Tensor, InputScales | None, FactoredProducts] | None = None
+        self._checked: Tensor | None = None
         self._done = 0
         self._scored = False
         self._experts = {
@@ -189,7 +190,7 @@ class _Pass(TorchFunctionMode):
         """Release the weights of a block, and its state where no later block reads it."""
         for module in block.modules():
             self._leave(module)
-        self._products_of = None
+        self._products_of = self._checked = None
         x, state = result
         if block in self._reused:
             return result
@@ -211,7 +212,9 @@ class _Pass(TorchFunctionMode):
             self._fill(module)
             return None
         width, x = weight.shape[-1], args[0]
-        check_finite(self._rows(x), name)
+        if self._checked is not x:
+            check_finite(self._rows(x), name)
+            self._checked = x
         scales = None if rounding.inputs is None else self._input_scales(rounding, x)
         rounded = self._calibrated.restored(name, width)
         if rounded is None:

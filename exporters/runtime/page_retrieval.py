@@ -1,10 +1,10 @@
-"""Vectors of pages, which are images, and of queries, for retrieval by late interaction (ColPali, ColQwen2)."""
+"""Vectors of pages, which are images, and of queries, for retrieval by late interaction (ColPali, ColQwen2, ColModernVBERT)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 from exporters.preprocessing.fitting import PROCESSOR
@@ -20,57 +20,67 @@ from zoo.checkpoints.carried import stated_in
 from zoo.generation.prompts import check_prompts
 
 AUGMENTATION = 10
-"""The number of padding tokens after a query, whose vectors are compared as well."""
+"""The number of tokens after a query, whose vectors are compared as well."""
 
-_PAGE = "<|im_start|>user\n<|vision_start|>{image}<|vision_end|>Describe the image.<|im_end|><|endoftext|>"
+_QWEN = "<|im_start|>user\n<|vision_start|>{image}<|vision_end|>Describe the image.<|im_end|><|endoftext|>"
+_MODERN = "<|begin_of_text|>User:{image}Describe the image.<end_of_utterance>\nAssistant:"
+_END = "<end_of_utterance>"
 
 
 @dataclass(frozen=True)
 class PagePrompts:
-    """The texts around a page and a query as the processors of ColPali and ColQwen2 write them, or the settings of a
-    checkpoint's processor."""
+    """The texts around a page and a query as the processors of ColPali, ColQwen2 and ColModernVBERT write them, or the settings
+    of a checkpoint's processor.
+
+    ``plain``: these texts hold the special tokens, and the tokenizer adds none.
+    """
 
     spec: Model
     tokenizer: TextTokenizer
     page: str
-    query: str
-    start: str
+    before_query: str
+    after_query: str
+    plain: bool
 
     @classmethod
     def beside(cls, directory: Path, spec: Model, tokenizer: TextTokenizer) -> PagePrompts:
         """Read the settings in a directory.  Raises :class:`specs.base.errors.UserError` without a padding token."""
         assert spec.connector is not None
+        assert spec.decoder is not None
         settings, image = stated_in(directory / PROCESSOR), tokenizer.token(spec.connector.token)
-        packed = spec.packs_images
-        start = "" if packed else tokenizer.stated("bos_token") or ""
-        page = settings.get("visual_prompt_prefix") or (
-            _PAGE.format(image=image) if packed else "Describe the image."
-        )
-        whole = str(page) if packed else f"{image}{start}{page}\n"
-        query = settings.get("query_prefix") or ("Query: " if packed else "Question: ")
-        prompts = cls(spec, tokenizer, whole, str(query), start)
-        if tokenizer.padding_id is None or prompts.page_ids(1).count(spec.connector.token) != 1:
+        page, query = (settings.get(name) or None for name in ("visual_prompt_prefix", "query_prefix"))
+        padding = tokenizer.stated("pad_token") or ""
+        if spec.packs_images:
+            texts = (page or _QWEN.format(image=image), query or "Query: ", f"{padding * AUGMENTATION}\n")
+        elif spec.decoder.bidirectional == "windows":
+            texts = (page or _MODERN.format(image=image), query or "", _END * AUGMENTATION)
+        else:
+            start = tokenizer.stated("bos_token") or ""
+            page = f"{image}{start}{page or 'Describe the image.'}\n"
+            texts = (page, f"{start}{query or 'Question: '}", f"{padding * AUGMENTATION}\n")
+        plain = not spec.packs_images and spec.decoder.bidirectional == "prompt"
+        whole, before, after = map(str, texts)
+        prompts, token = cls(spec, tokenizer, whole, before, after, plain), spec.connector.token
+        if tokenizer.padding_id is None or prompts.page_ids([token]).count(token) != 1:
             raise UserError(
                 f"{tokenizer.path} must name a pad_token, and the text of a page in {PROCESSOR} must have the token of images ({spec.connector.token}) once\n"
                 f"  value: {whole!r}\n  Use the tokenizer and the processor of the checkpoint."
             )
         return prompts
 
-    def page_ids(self, vectors: int) -> list[int]:
-        """The token ids of a page that an image of some vectors stands in."""
+    def page_ids(self, image: Sequence[int]) -> list[int]:
+        """The token ids of a page, in which the ids of its image replace the placeholder."""
         assert self.spec.connector is not None
         token = self.spec.connector.token
         ids = self._ids(self.page)
-        return [part for word in ids for part in ([token] * vectors if word == token else [word])]
+        return [part for word in ids for part in (image if word == token else [word])]
 
     def query_ids(self, query: str) -> list[int]:
         """The token ids of a query."""
-        padding = self.tokenizer.stated("pad_token") or ""
-        return self._ids(f"{self.start}{self.query}{query}{padding * AUGMENTATION}\n")
+        return self._ids(f"{self.before_query}{query}{self.after_query}")
 
     def _ids(self, text: str) -> list[int]:
-        """The token ids of a text; PaliGemma's processor writes special tokens itself."""
-        return self.tokenizer.ids([text])[0] if self.spec.packs_images else self.tokenizer.plain(text)
+        return self.tokenizer.plain(text) if self.plain else self.tokenizer.ids([text])[0]
 
 
 class PageRunner:
@@ -83,7 +93,7 @@ class PageRunner:
         self.provider = self.decoder.provider
 
     def vectors(self, ids: Sequence[int], image: Images | None = None) -> Floats:
-        """The vectors of the tokens of a query, or of a page with one image, T W."""
+        """The vectors of the tokens of a query, or of a page with the tiles of its image, T W."""
         assert self.spec.decoder is not None
         check_prompts(self.spec, self.spec.decoder, [ids])
         embed = CallByCall(self.embedder, image)
@@ -91,17 +101,13 @@ class PageRunner:
         return decoding.score(ids).copy()
 
 
-def images_apart(images: Images) -> list[Images]:
-    """Return each of some images by itself."""
+def images_apart(images: Images, counts: Sequence[int]) -> list[Images]:
+    """Split images by page; ``counts`` are the tiles of each page, of images of one size."""
     if not isinstance(images, PackedImages):
-        return [images[index : index + 1] for index in range(len(images))]
+        ends = [0, *accumulate(counts)]
+        return [images[start:end] for start, end in pairwise(ends)]
     starts = [0, *images.grids.prod(1).cumsum().tolist()]
     return [
         PackedImages(images.pixels[start:end], images.grids[index : index + 1])
         for index, (start, end) in enumerate(pairwise(starts))
     ]
-
-
-def vector_count(spec: Model, image: Images) -> int:
-    """The number of vectors of one image."""
-    return image.vectors(spec)[0] if isinstance(image, PackedImages) else spec.vectors_per_image

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Literal, TypeGuard, get_args
 
 from specs.base.errors import UserError
-from zoo.configs.sentence import PROMPTS, SETTINGS
 from zoo.files.json_values import read_object
+from zoo.weights.modules import PROMPTS, SETTINGS
 
 TOKENIZER = "tokenizer_config.json"
 

@@ -19,7 +19,7 @@ from specs.files.export_options import adapter_sources
 from specs.model.model import Model
 from zoo.builder import ZooModel
 from zoo.checkpoints.low_rank import LowRankPair, add_changes, low_rank_pairs
-from zoo.checkpoints.open import opened
+from zoo.checkpoints.open_checkpoint import opened
 from zoo.files.ownership import ADAPTER
 from zoo.weights.hub import located_adapter
 from zoo.weights.lora import LoraAdapter
@@ -67,8 +67,6 @@ def _inputs(weight: str) -> tuple[str, str]:
 
 def read_adapters(options: ExportOptions, model: ZooModel, spec: Model) -> tuple[NamedAdapter, ...]:
     """The adapters that the options name.  Raises :class:`specs.base.errors.UserError`."""
-    if not options.adapters:
-        return ()
     check_options(options)
     files, names = opened(options.weights, model, spec)
     opened_adapters = {

@@ -10,14 +10,12 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import onnx
 
 from exporters.graph.checking import Checked
 from exporters.graph.proto_bodies import bodies
-from exporters.quality.quality import Quality
-from exporters.steps.adapters import VerifiedAdapter
 from exporters.target.environment import required_environment
 from exporters.target.kernels.placement import placement
 from exporters.target.kernels.table import KernelTable
@@ -44,6 +42,10 @@ from zoo.record.records import (
     VerificationRecord,
 )
 from zoo.tracing.task import Task
+
+if TYPE_CHECKING:
+    from exporters.quality.quality import Quality
+    from exporters.steps.adapters import VerifiedAdapter
 
 _CODES: dict[int, Literal["int8", "int4"]] = {
     onnx.TensorProto.INT8: "int8",

@@ -12,7 +12,6 @@ from pydantic import ValidationError, model_validator
 from exporters.graph.precisions import PRECISIONS
 from exporters.graph.quantization.cache_scheme import CACHE_FORMATS, CacheFormat
 from exporters.layouts import LAYOUTS
-from exporters.rounding.size_budget import SizeBudget
 from exporters.target.providers import CUDA, on_provider
 from exporters.target.targets import TARGETS, Target
 from exporters.verification.engines.check import check_engines
@@ -38,6 +37,8 @@ class ExportOptions(OptionTable):
         self._check_opset()
         self._check_precision()
         if self.budget is not None:
+            from exporters.rounding.size_budget import SizeBudget
+
             SizeBudget.parse(self.budget)
         self._check_quality()
         check_engines(self.engines, self.target, self.verify)

@@ -6,13 +6,13 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from exporters.data.prequantized import prequantized_blocks, prequantized_weights
 from exporters.graph.fusing.quantized_cache import with_quantized_cache
 from exporters.graph.precisions import PRECISIONS, Precision, quantization_of
 from exporters.graph.quantization.scheme import Quantization
 from exporters.layouts import LAYOUTS, Layout
-from exporters.steps.adapters import NamedAdapter
 from exporters.steps.layer_outputs import attention_of_decoder, without_shared_caches
 from exporters.steps.options import ExportOptions
 from exporters.steps.request import Request, meta_model
@@ -22,6 +22,7 @@ from exporters.target.window_cache import Windows, windowed_layers, with_window_
 from exporters.verification.cases import ROWS
 from specs.model.model import Model
 from zoo.builder import ZooModel
+from zoo.core.graph_names import HIDDEN
 from zoo.core.tensors import weight_count
 from zoo.layer_outputs.choice import LayerOutput, chosen_outputs, of_reduced
 from zoo.layer_outputs.recording import with_layer_outputs
@@ -29,6 +30,9 @@ from zoo.record.records import QuantizedRecord
 from zoo.tracing.task import ENCODER, Task
 from zoo.tracing.tasks import tasks_with_static_cache
 from zoo.weights.blocks import Blocks
+
+if TYPE_CHECKING:
+    from exporters.steps.adapters import NamedAdapter
 
 
 @dataclass(frozen=True)
@@ -98,7 +102,11 @@ class Plan:
     @cached_property
     def tasks(self) -> list[Task]:
         """The tasks of the graphs, in the order in which a client runs them."""
-        return [with_layer_outputs(task, self.layer_outputs) for task in self._tasks]
+        drafts = self.spec.reads_hidden_states or HIDDEN in self.options.outputs
+        half = drafts and self.layout.half_drafts
+        return [
+            replace(with_layer_outputs(task, self.layer_outputs), half_scores=half) for task in self._tasks
+        ]
 
     @property
     def _tasks(self) -> list[Task]:

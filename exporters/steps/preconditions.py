@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from exporters.graph.precisions import PRECISIONS
 from exporters.layouts import LAYOUTS, Deployment, check_layout
-from exporters.quality.quality_inputs import QualityInputs
 from exporters.rounding.quantized_cache.check import check_cache_format
 from exporters.steps.layer_outputs import check_outputs
 from exporters.steps.options import ExportOptions
@@ -15,6 +16,9 @@ from specs.base.errors import UserError, option_name
 from specs.kinds.vocabulary_heads import VocabularyHead
 from specs.model.model import Model
 from zoo.builder import ZooModel
+
+if TYPE_CHECKING:
+    from exporters.quality.quality_inputs import QualityInputs
 
 
 def check_options(model: ZooModel, spec: Model, options: ExportOptions) -> None:

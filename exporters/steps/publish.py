@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import onnx
 
 from exporters.data.digests import DataDigests
 from exporters.graph.checking import check_graph
 from exporters.layouts import Deployment
-from exporters.quality.parts import Representative
 from exporters.steps.card import write_card
 from exporters.steps.manifest import (
     Export,
@@ -30,11 +29,13 @@ from exporters.target.profiles import longest_sequence, profile, provider_option
 from specs.forms.resolved import resolved
 from specs.language.writing import dump
 from zoo.checkpoints.carried import carry, carry_files, carry_static_queries
-from zoo.configs.sentence import PROMPTS, SETTINGS
 from zoo.record.manifest import FORMAT, Manifest
 from zoo.record.records import InputsRecord, ShapingRecord
-from zoo.weights.modules import body_directory
+from zoo.weights.modules import PROMPTS, SETTINGS, body_directory
 from zoo.weights.source import WeightSource
+
+if TYPE_CHECKING:
+    from exporters.quality.parts import Representative
 
 
 def publish(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from exporters.graph.precisions import PRECISIONS
-from exporters.steps.adapters import NamedAdapter, read_adapters
 from exporters.steps.options import ExportOptions
 from exporters.steps.preconditions import check_options
 from exporters.target.targets import TARGETS
@@ -20,6 +20,9 @@ from zoo.core.tensors import weight_bytes, weight_count
 from zoo.files.destination import check_destination
 from zoo.weights.held import HeldWeights
 from zoo.weights.source import WeightSource
+
+if TYPE_CHECKING:
+    from exporters.steps.adapters import NamedAdapter
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,11 @@ class Request:
         source = None
         if options.weights != "none":
             source = open_weights(options.weights, model, spec, seed=options.seed)
-        adapters = read_adapters(options, model, spec)
+        adapters: tuple[NamedAdapter, ...] = ()
+        if options.adapters:
+            from exporters.steps.adapters import read_adapters
+
+            adapters = read_adapters(options, model, spec)
         if options.via == "torch":
             check_memory(
                 f"{option_name('via')} torch",

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from exporters.quality.quality_inputs import QualityInputs
 from exporters.steps.plan import Plan
 from exporters.target.targets import TARGETS
 from specs.base.errors import UserError, option_name
+
+if TYPE_CHECKING:
+    from exporters.quality.quality_inputs import QualityInputs
 
 
 def with_activations(plan: Plan, inputs: QualityInputs | None) -> Plan:

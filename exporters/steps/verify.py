@@ -8,29 +8,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING
 
 from exporters.data.mixed_bits import more_bits_limits
 from exporters.data.prequantized import weight_limits
-from exporters.data.stored_weights import StoredWeight, stored_weights, take_stored
+from exporters.data.stored_weights import StoredWeight, take_stored
 from exporters.data.weight_files import OnWritten, write_weights
 from exporters.graph.quantization.cache_scales import Scales, cache_of
 from exporters.graph.trace import write_graphs
 from exporters.graph.values import Graph
-from exporters.quality.parts import Representative
-from exporters.quality.quality import Quality
-from exporters.quality.quality_inputs import RoundedFiles, UserLimits
-from exporters.rounding.calibration import calibrated
-from exporters.rounding.quantized_cache.calibrate import calibrated_scales, random_case
-from exporters.steps.adapters import VerifiedAdapter, with_adapter, write_adapters
 from exporters.steps.graphs import Graphs
 from exporters.steps.plan import Plan
 from exporters.steps.weights import Weights
 from exporters.target.providers import on_provider
 from exporters.target.targets import OPERATIONS, Target
 from exporters.verification.compare import verify
-from exporters.verification.engine_claim import compile_files
 from exporters.verification.engines.table import engine_named
 from exporters.verification.exact.graph import unrounded_values
 from exporters.verification.probes import write_probe
@@ -39,9 +31,13 @@ from exporters.verification.request import VerificationRequest
 from exporters.verification.result import Verification, VerificationError
 from exporters.verification.verified_model import VerifiedModel, narrow_models, probing_model
 from zoo.builder import ZooModel
-from zoo.checkpoints.low_rank import add_changes
 from zoo.core.progress import Progress, Stage
 from zoo.weights.held import HeldWeights
+
+if TYPE_CHECKING:
+    from exporters.quality.parts import Representative
+    from exporters.quality.quality import Quality
+    from exporters.steps.adapters import VerifiedAdapter
 
 
 @dataclass(frozen=True)
@@ -91,7 +87,9 @@ def write_and_verify(
         if inputs is None or unjudged:
             return verified
         files = replace(files, reference=reference_of(model, progress))
-        quality, judged_on = _held(files, None, progress)
+        from exporters.steps.quality import held
+
+        quality, judged_on = held(files, None, progress)
         return replace(verified, quality=quality, judged_on=judged_on)
     if weights.source is not None:
         write_weights(paths, weights.regions, weights.source, progress, on_written)
@@ -100,32 +98,6 @@ def write_and_verify(
     if inputs is not None:
         unjudged = unjudged or "the model itself does not fit in memory"
     return Verified(weights, _verify_reduced(weights, model, directory, progress), unjudged=unjudged)
-
-
-def with_verified_adapters(verified: Verified, directory: Path, progress: Progress) -> Verified:
-    """Write the adapters of an export, and verify and judge the files with each of them switched on.
-
-    Raises :class:`exporters.verification.result.VerificationError` and :class:`exporters.quality.quality.QualityError`.
-    """
-    weights, plan = verified.weights, verified.weights.plan
-    written = write_adapters(directory, plan.adapters, plan.precision.dtype_on(plan.target))
-    model = weights.verified_model
-    if verified.verification is None or model is None or model.is_reduced:
-        return replace(verified, adapters=dict.fromkeys(written, VerifiedAdapter()))
-    done: dict[str, VerifiedAdapter] = {}
-    for adapter in plan.adapters:
-        progress(Stage(f"verify with the adapter {adapter.name}"))
-        files = ModelFiles(weights, directory, reference_of(model, progress))
-        request = with_adapter(
-            verification_request(files, progress, main_only=True), adapter, written[adapter.name]
-        )
-        largest, quality = verify(request).max_abs, None
-        if verified.quality is not None:
-            files = replace(files, reference=reference_of(model, progress))
-            add_changes(files.reference.model, adapter.pairs)
-            quality, _ = _held(files, verified.judged_on, progress, adapter.name, written[adapter.name])
-        done[adapter.name] = VerifiedAdapter(largest, quality)
-    return replace(verified, adapters=done)
 
 
 def _verify_main(files: ModelFiles, write: Callable[[], None], progress: Progress) -> Verification:
@@ -153,43 +125,13 @@ def _verify_reduced(
     with reduced_model_files(reduced, model, directory, progress) as files:
         verification = verify(verification_request(files, progress, main_only=True)).followed_by(wiring)
         itself = ModelFiles(weights, directory, files.reference)
+        from exporters.verification.engine_claim import compile_files
+
         compiled = compile_files(verification_request(itself, progress, compilers=True))
     verification = replace(verification, engines=(*verification.engines, *compiled))
     if not verification.passed:
         raise VerificationError(verification)
     return verification
-
-
-def _held(
-    files: ModelFiles,
-    inputs: Representative | None,
-    progress: Progress,
-    adapter: str = "",
-    matrices: Mapping[str, Any] = MappingProxyType({}),
-) -> tuple[Quality, Representative]:
-    """The quality of files, and its inputs, which the request has unless the caller passes others.
-
-    Raises :class:`exporters.quality.quality.QualityError`.
-    """
-    plan, regions, quality_inputs = files.weights.plan, files.weights.regions, files.weights.quality_inputs
-    assert quality_inputs is not None
-    if inputs is not None:
-        quality_inputs = replace(quality_inputs, representative=inputs)
-    rounded = RoundedFiles(
-        {files.directory / name: task for name, task in plan.graph_paths.items()},
-        plan.target,
-        plan.precision,
-        UserLimits(plan.options.max_kl, plan.options.min_cosine),
-        plan.options.cache_precision,
-        adapter,
-        matrices,
-    )
-    return quality_inputs.hold(
-        files.reference.model,
-        rounded,
-        lambda model: stored_weights(model, files.directory / plan.data_paths[0], regions),
-        progress,
-    )
 
 
 def _verify_wiring(graphs: Graphs, directory: Path, progress: Progress) -> Verification:
@@ -231,6 +173,8 @@ def _random_scales(plan: Plan, model: VerifiedModel, progress: Progress) -> Scal
     """The cache scales of a reduced model, for random inputs; empty for a float cache."""
     if plan.options.cache is None:
         return {}
+    from exporters.rounding.quantized_cache.calibrate import calibrated_scales, random_case
+
     return calibrated_scales(plan.options.cache, plan.spec, model.source, random_case(plan.spec), progress)
 
 
@@ -259,7 +203,7 @@ def verification_request(
         return take_stored(module, directory / plan.data_paths[0], weights.regions, model.source)
 
     names = {task.name: name for name, task in plan.graph_paths.items()}
-    limits = weight_limits(plan.quantized, model.source) | dict.fromkeys(calibrated(model.source), 0.0)
+    limits = weight_limits(plan.quantized, model.source) | dict.fromkeys(model.source.calibrated, 0.0)
     return VerificationRequest(
         graphs={directory / name: task for name, task in plan.graph_paths.items()},
         unrounded={graph.name: unrounded_values(graph) for graph in graphs},

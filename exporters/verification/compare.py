@@ -19,7 +19,6 @@ from torch import Tensor
 from exporters.target.targets import Padding
 from exporters.verification.cases import Case, cases
 from exporters.verification.constant import OutputRows, lost_outputs
-from exporters.verification.engine_claim import prove
 from exporters.verification.engines.result import EngineResult
 from exporters.verification.exact.graph import lost_constants
 from exporters.verification.layer_outputs import reported_name
@@ -51,7 +50,6 @@ from exporters.verification.result import (
     Verification,
     VerificationError,
 )
-from exporters.verification.rounded_products import worst_product
 from exporters.verification.rounding_bound import roundings_of
 from exporters.verification.runtime_outputs import RefusalError
 
@@ -87,7 +85,9 @@ def verify(request: VerificationRequest) -> Verification:
             constant = outputs[1].constant(TOLERANCE)
             if request.is_itself:
                 comparisons += lost_outputs(*outputs, request.precision.name)
-        if all(comparison.passed for comparison in comparisons):
+        if request.engines and all(comparison.passed for comparison in comparisons):
+            from exporters.verification.engine_claim import prove
+
             engines = tuple(
                 prove(engine, request, expected, runs.padding, local, compare) for engine in request.engines
             )
@@ -359,6 +359,8 @@ def _worst_weight(request: VerificationRequest, expected: Expected) -> RoundedWe
 def _worst_product(request: VerificationRequest) -> RoundedProduct | None:
     if request.precision.bits is None:
         return None
+    from exporters.verification.rounded_products import worst_product
+
     worst = [worst_product(path, request.target) for path in request.graphs]
     return max(
         (product for product in worst if product is not None), key=lambda product: product.error, default=None

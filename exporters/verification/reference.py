@@ -282,9 +282,9 @@ def _full_pass(model: Any, case: Case) -> dict[str, Tensor]:
         apart, x = _with_images(model, case, batch)
         positions = model.positions(x, batch.mask, None, None).with_lookahead(model.ahead(batch.inputs))
         positions = positions.along(coordinates_of(model, case, batch))
-        if model.bidirectional == "prompt":
+        if model.sees_prompt:
             assert case.batch.mask is not None
-            positions = positions.with_prompt(case.batch.mask[:, : case.ends[0]].sum(1, keepdim=True))
+            positions = model.in_prompt(positions, case.batch.mask[:, : case.ends[0]].sum(1, keepdim=True))
         outputs = model.decode(x, positions, None)
     elif encoder is not None:
         encoded = model.encode(_inputs(encoder, model), encoder.mask, encoder.types)

@@ -272,7 +272,8 @@ class Tokens(EmbeddingKind):
     token_dropout: Annotated[TokenDropout | None, OmitDefault()] = None
     """Scale that depends on the share of mask tokens among the real ones, in an encoder. Default: none."""
     norm: Norm | None = None
-    """Norm of the sum of token, token type and position vectors (BERT). Default: none."""
+    """Norm of the sum of token, token type and position vectors (BERT), and of the vectors of images among tokens (ModernVBERT).
+    Default: none."""
     dropout: Dropout = 0.0
     """Dropout probability on the embeddings during training."""
     own_table: Annotated[bool, OmitDefault()] = False

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from specs.base.base import Component, Fault
 from specs.base.errors import MISSING
+from specs.kinds.embedding import Tokens
 from specs.model.stack import StackName
 
 if TYPE_CHECKING:
@@ -128,6 +129,14 @@ def connector_faults(model: Model) -> Iterable[Fault]:
             f"must divide the number of patches in a row{pooled}, which is {images.patch_grid.rows // connector.pool}",
             connector.shuffle,
             "Use a divisor, such as 1.",
+        )
+    reads = model.embedding_of(model.decoder)
+    if isinstance(reads, Tokens) and reads.norm and (reads.projection or reads.width):
+        yield Fault(
+            ("embedding", "norm") if model.decoder.embedding is None else ("decoder", "embedding", "norm"),
+            "must not be combined with a width or a projection in a vision-language model, whose images have the norm too",
+            reads.norm.kind,
+            "Remove it.",
         )
     if model.position_of(model.decoder).embedded:
         yield Fault(

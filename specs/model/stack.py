@@ -36,13 +36,14 @@ Layers = Annotated[int, Field(gt=0, le=MAX_LAYERS)]
 
 
 Bidirectional = Annotated[
-    Literal["image", "prompt"],
+    Literal["image", "prompt", "windows"],
     ValueDescriptions(
         {
             "image": "The vectors of one image, a run of placeholder tokens that is read in one call; a window limits what they "
             "see before them (Gemma 3).",
             "prompt": "All tokens of the first call, text and images, whatever the windows; later tokens see those before them "
             "(PaliGemma).",
+            "windows": "As `prompt`, but a window reaches as far after a token as before it (ModernVBERT).",
         }
     ),
 ]
@@ -149,6 +150,11 @@ class Stack(Spec):
     head: Annotated[Head | None, OmitDefault()] = None
     """Vector that this stack of a `dual-encoder` gives for an input, of kind `pooled`, or boxes in its images, of kind
     `patch_boxes`. Other models have a head of their own."""
+
+    @property
+    def sees_prompt(self) -> bool:
+        """Whether the tokens of the first call see each other in both directions."""
+        return self.bidirectional in ("prompt", "windows")
 
     def runs(self) -> Iterator[LayerRun]:
         """The runs of equal layers, from first to last."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 import pytest
 import torch
 from peft import LoraConfig, get_peft_model
@@ -110,15 +110,26 @@ def test_caches_that_hold_windows(name: str, made: Callable[[str], Checkpoint], 
     assert answer["tokens"] == origin.greedy([text], 2 * NEW_TOKENS)
 
 
-@pytest.mark.parametrize("precision", ["fp32", "int4"])
-def test_adapters_are_switched(precision: str, made: Callable[[str], Checkpoint], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("base", "precision", "settings"),
+    [
+        ("llama", "fp32", {"target_modules": "all-linear"}),
+        ("llama", "int4", {"target_modules": "all-linear"}),
+        ("qwen3_moe", "fp32", {"target_modules": ["q_proj"], "target_parameters": ["experts.down_proj"]}),
+    ],
+)
+def test_adapters_are_switched(
+    base: str,
+    precision: str,
+    settings: dict[str, Any],
+    made: Callable[[str], Checkpoint],
+    tmp_path: Path,
+) -> None:
     """None, one, another, and none again, each as in zoo's own runtime, which verification compares with PyTorch."""
-    origin = made("llama").directory
+    origin = made(base).directory
     names = ["first", "second"]
     for rank, name in enumerate(names, 2):
-        model = get_peft_model(
-            AutoModelForCausalLM.from_pretrained(origin), LoraConfig(r=rank, target_modules="all-linear")
-        )
+        model = get_peft_model(AutoModelForCausalLM.from_pretrained(origin), LoraConfig(r=rank, **settings))
         generator = torch.Generator().manual_seed(rank)
         with torch.no_grad():
             for parameter in (parameter for parameter in model.parameters() if parameter.requires_grad):
@@ -207,25 +218,20 @@ def _same_as_own_runtime(origin: Path, place: Path, target: str = "cpu", **round
     assert answer["tokens"] == [generator.generate(text.ids(TEXTS[:1]), NEW_TOKENS).continuations[0].ids]
 
 
-def halve_scores(directory: Path) -> None:
-    """Cast the scores of a graph to float16: ``MtpGenerator`` of onnxruntime-genai 0.18 refuses float32."""
-    graph = onnx.load(directory / "model.onnx", load_external_data=False)
-    for node in graph.graph.node:
-        node.output[:] = ["scores" if name == "logits" else name for name in node.output]
-    half = onnx.TensorProto.FLOAT16
-    graph.graph.node.append(onnx.helper.make_node("Cast", ["scores"], ["logits"], to=half))
-    (scores,) = (value for value in graph.graph.output if value.name == "logits")
-    scores.type.tensor_type.elem_type = half
-    onnx.save(graph, directory / "model.onnx")
-
-
-@pytest.mark.parametrize("draft_tokens", [1, 3])
-def test_a_draft_by_multi_token_prediction(tmp_path: Path, draft_tokens: int) -> None:
-    target, draft, _ = pair(tmp_path, spec("gpt2"), layout="genai")
+@pytest.mark.parametrize(
+    ("name", "draft_tokens"),
+    [("gpt2", 1), ("gpt2", 3), ("windowed", 3), ("latent", 3), ("gated_delta_net", 3), ("mamba2", 1)],
+)
+def test_a_draft_by_multi_token_prediction(name: str, tmp_path: Path, draft_tokens: int) -> None:
+    target, draft, _ = pair(tmp_path, spec(name), layout="genai")
     prompt = [3, 1, 4, 1, 5]
     wanted = Generator(target).generate([prompt], 31).continuations[0].ids
-    for exported in (target, draft):
-        halve_scores(exported.directory)
+    unused = next(token for token in range(20) if token not in wanted)
+    for exported in (target, draft):  # no token ends the text
+        path = exported.directory / "genai_config.json"
+        config = json.loads(path.read_text())
+        config["model"]["eos_token_id"] = unused
+        path.write_text(json.dumps(config))
     asked = {"draft": str(draft.directory), "prompt": prompt, "length": 36, "draft_tokens": draft_tokens}
     found = GENAI_MTP(target.directory, **asked)
     assert found["tokens"] == [*prompt, *wanted]

@@ -46,8 +46,17 @@ BASES: dict[str, tuple[Any, Any, Any]] = {
     "llama": (transformers.LlamaForCausalLM, transformers.LlamaConfig, LLAMA),
     "gpt2": (transformers.GPT2LMHeadModel, transformers.GPT2Config, GPT2),
     "bert": (transformers.BertForSequenceClassification, transformers.BertConfig, BERT),
+    "qwen3_moe": (transformers.Qwen3MoeForCausalLM, transformers.Qwen3MoeConfig, {
+        **LLAMA, "num_key_value_heads": 4, "moe_intermediate_size": 20, "num_experts": 3, "num_experts_per_tok": 2}),
+    "mixtral": (transformers.MixtralForCausalLM, transformers.MixtralConfig, {
+        **LLAMA, "num_key_value_heads": 4, "num_local_experts": 3, "num_experts_per_tok": 2}),
+    "granitemoe": (transformers.GraniteMoeForCausalLM, transformers.GraniteMoeConfig, {
+        **LLAMA, "num_key_value_heads": 4, "num_local_experts": 3, "num_experts_per_tok": 2}),
+    "gpt_oss": (transformers.GptOssForCausalLM, transformers.GptOssConfig, {
+        **LLAMA, "intermediate_size": 24, "num_key_value_heads": 2, "head_dim": 8, "num_local_experts": 3, "num_experts_per_tok": 2,
+        "rope_parameters": {"rope_type": "default", "rope_theta": 500.0}}),
     "phi3": (transformers.Phi3ForCausalLM, transformers.Phi3Config, {**LLAMA, "pad_token_id": 0}),
-}
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -80,6 +89,7 @@ def logits(directory: Path) -> Tensor:
         return load(import_spec(directory), directory)(IDS).logits
 
 
+EXPERTS = ["experts.gate_up_proj", "experts.down_proj"]
 SETTINGS: list[tuple[str, dict[str, Any]]] = [
     ("llama", {"r": 2, "target_modules": ["q_proj", "v_proj"]}),
     ("llama", {"r": 3, "lora_alpha": 16, "use_rslora": True, "target_modules": "all-linear"}),
@@ -93,6 +103,13 @@ SETTINGS: list[tuple[str, dict[str, Any]]] = [
     ("bert", {"r": 2, "task_type": "SEQ_CLS", "target_modules": ["query", "dense"]}),
     ("bert", {"r": 2, "bias": "all", "target_modules": ["query"]}),
     ("phi3", {"r": 2, "target_modules": ["qkv_proj", "gate_up_proj"]}),
+    ("qwen3_moe", {"r": 2, "target_modules": ["q_proj"], "target_parameters": EXPERTS, "use_rslora": True,
+                   "alpha_pattern": {"experts.down_proj": 5}}),
+    ("qwen3_moe", {"r": 3, "target_modules": [], "target_parameters": ["1.mlp.experts.down_proj", "0.mlp.experts.down_proj"]}),
+    ("qwen3_moe", {"r": 2, "target_modules": ["q_proj"], "target_parameters": ["down_proj"], "rank_pattern": {"down_proj": 3}}),
+    ("gpt_oss", {"r": 2, "target_modules": [], "target_parameters": EXPERTS}),
+    ("mixtral", {"r": 2, "target_modules": [], "target_parameters": ["mlp.gate.weight", *EXPERTS]}),  # stored under other names
+    ("granitemoe", {"r": 2, "target_modules": [], "target_parameters": EXPERTS}),
 ]  # fmt: skip
 
 
@@ -117,6 +134,9 @@ SWITCHED: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("gpt2", {"r": 2, "target_modules": ["c_attn", "c_fc"], "fan_in_fan_out": True}, {"target": "cpu"}),
     ("phi3", {"r": 2, "target_modules": ["qkv_proj", "gate_up_proj"]}, {}),
     ("bert", {"r": 2, "target_modules": ["query", "value"]}, {"target": "cpu"}),
+    ("qwen3_moe", {"r": 2, "target_modules": ["q_proj"], "target_parameters": EXPERTS}, {"target": "cpu"}),
+    ("qwen3_moe", {"r": 2, "target_modules": [], "target_parameters": EXPERTS[1:]}, {}),
+    ("gpt_oss", {"r": 2, "target_modules": [], "target_parameters": EXPERTS}, {"target": "cpu"}),
 ]
 
 
@@ -153,6 +173,33 @@ def test_switched_adapters_compute_what_peft_computes(
         (scores,) = session.run(["logits"], taken, run)
         with torch.no_grad():
             assert_close(torch.from_numpy(scores), models[place](input_ids=IDS).logits)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("precision", "target"), [("int8", "cpu"), ("int4", "cpu"), ("fp16", "cuda"), ("int4", "webgpu")]
+)
+def test_adapters_of_experts_are_verified_in_every_precision(
+    tmp_path: Path, precision: str, target: str
+) -> None:
+    settings = {**BASES["qwen3_moe"][2], "hidden_size": 64, "moe_intermediate_size": 64}
+    directory, single = tmp_path / "base", tmp_path / "single"
+    build(transformers.Qwen3MoeForCausalLM, transformers.Qwen3MoeConfig(**settings), 3).save_pretrained(
+        directory
+    )
+    tuned(directory, tmp_path / "all", "qwen3_moe", r=2, target_modules=[], target_parameters=EXPERTS)
+    single.mkdir()  # as PEFT wrote it when experts were modules of their own: here one expert changes
+    module = "base_model.model.model.layers.0.mlp.experts.1.up_proj"
+    made = {f"{module}.lora_{part}.weight": 0.3 * torch.randn(3, 64) for part in "AB"}
+    made[f"{module}.lora_B.weight"] = made[f"{module}.lora_B.weight"].T.contiguous()
+    save_file(made, single / "adapter_model.safetensors")
+    (single / "adapter_config.json").write_text('{"peft_type": "LORA", "r": 3, "lora_alpha": 9}')
+    options = ExportOptions.of(
+        weights=str(directory), adapters=[f"all={tmp_path / 'all'}", f"single={single}"], precision=precision,
+        target=target, max_kl=9.0,
+    )  # fmt: skip
+    written = export(import_spec(directory), tmp_path / "x", options)
+    assert written.manifest.adapters == ("all", "single")
 
 
 @pytest.mark.slow
@@ -332,10 +379,40 @@ def test_an_adapter_for_another_base_is_refused(base: Callable[[str], Path], tmp
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
+        ({"moe_intermediate_size": 16}, r"\w+ 3 x (24 x 16|32 x 24), \w+ 3 x "),
+        ({"num_experts": 2}, r"\w+ 2 x (24 x 20|40 x 24), \w+ 2 x "),  # whose ranks would be 3
+    ],
+)
+def test_an_adapter_of_other_experts_is_refused(
+    base: Callable[[str], Path], tmp_path: Path, changes: dict[str, Any], words: str
+) -> None:
+    directory, other = base("qwen3_moe"), tmp_path / "other"
+    tuned(directory, tmp_path / "adapter", "qwen3_moe", r=2, target_modules=[], target_parameters=EXPERTS)
+    config = transformers.Qwen3MoeConfig(**{**BASES["qwen3_moe"][2], **changes})
+    build(transformers.Qwen3MoeForCausalLM, config, 3).save_pretrained(other)
+    what = "mlp.experts: a change of rank 2 for experts of 40 x 24, in 6 rows, and the base has "
+    with pytest.raises(UserError, match=what + words):
+        adapt(import_spec(other), str(other), tmp_path / "x", merge=str(tmp_path / "adapter"))
+
+
+def test_square_experts_need_their_other_parameter(base: Callable[[str], Path], tmp_path: Path) -> None:
+    directory = base("gpt_oss")
+    tuned(directory, tmp_path / "adapter", "gpt_oss", r=2, target_modules=[], target_parameters=EXPERTS[1:])
+    with pytest.raises(
+        UserError,
+        match="24 x 24, in 6 rows, which may be of several parameters, or of either order of their axes",
+    ):
+        adapt(import_spec(directory), str(directory), tmp_path / "x", merge=str(tmp_path / "adapter"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
         ({"peft_type": "IA3"}, "peft_type must be LORA to be merged"),
         ({"lora_bias": True}, "lora_bias is not supported, as it adds to biases"),
-        ({"target_parameters": ["experts"]}, "target_parameters is not supported, as it changes parameters outside linear layers, such as stacked experts"),
+        ({"target_parameters": "experts.down_proj"}, "target_parameters must be a list of names\n  value: 'experts.down_proj'"),
         ({"init_lora_weights": "pissa"}, "as it changes the base model's weights"),
+        ({"rank_pattern": {"q_proj": 0}}, "rank_pattern.q_proj must be a number above 0"),
         ({"r": "two"}, "r must be a number above 0"),
         ({"lora_alpha": 0}, "lora_alpha must be a number above 0"),
     ],

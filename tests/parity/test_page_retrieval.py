@@ -1,4 +1,4 @@
-"""Images ranked for queries beside transformers' processors and classes: ColPali and ColQwen2, from files to scores."""
+"""Images ranked for queries beside transformers' processors and classes: ColPali, ColQwen2 and ColModernVBERT, from files to scores."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from PIL import Image
 from tokenizers import AddedToken
 
 from tests.parity.families.vision_language.test_gemma3_images import SIGLIP
+from tests.parity.families.vision_language.test_modernvbert import TEXT as MODERN
 from tests.parity.families.vision_language.test_paligemma import TEXT
 from tests.parity.families.vision_language.test_qwen2_vl import CONFIGS
 from tests.parity.minilm import minilm_directory
@@ -71,8 +72,25 @@ def colqwen2() -> tuple[Any, Any]:
     return hf.ColQwen2ForRetrieval(config), hf.ColQwen2Processor(pixels, words)
 
 
+def colmodernvbert() -> tuple[Any, Any]:
+    """A model and its processor, which cuts images into tiles."""
+    cells = [f"<row_{row}_col_{column}>" for row in range(1, 7) for column in range(1, 7)]
+    words = tokenizer("<image>", "<fake_token_around_image>", "<global-img>", "<end_of_utterance>", *cells)
+    image, side = words.convert_tokens_to_ids("<image>"), SIGLIP["image_size"]
+    pixels = hf.Idefics3ImageProcessor(max_image_size={"longest_edge": side}, size={"longest_edge": 3 * side})
+    text = {**MODERN, "vocab_size": len(words), "max_position_embeddings": 512}
+    inner = {
+        "model_type": "modernvbert",
+        "vision_config": SIGLIP,
+        "text_config": text,
+        "image_token_id": image,
+    }
+    config = hf.ColModernVBertConfig(vlm_config={**inner, "pixel_shuffle_factor": 2}, embedding_dim=10)
+    return hf.ColModernVBertForRetrieval(config), hf.ColModernVBertProcessor(pixels, words, image_seq_len=4)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("make", [colpali, colqwen2])
+@pytest.mark.parametrize("make", [colpali, colqwen2, colmodernvbert])
 @pytest.mark.parametrize("target", ["portable", "cpu"])
 def test_images_are_ranked_as_by_the_library(make: Any, target: str, tmp_path: Path) -> None:
     model, processor = make()
@@ -84,7 +102,10 @@ def test_images_are_ranked_as_by_the_library(make: Any, target: str, tmp_path: P
     for index, size in enumerate(SIZES):
         pages.append(Image.fromarray(generator.integers(0, 255, (*size, 3), dtype=np.uint8)))
         pages[-1].save(tmp_path / "pages" / f"{index}.png")
-    seen, read = processor(images=pages), processor(text=list(QUERIES))
+    if hasattr(processor, "process_queries"):
+        seen, read = processor.process_images(pages), processor.process_queries(list(QUERIES))
+    else:
+        seen, read = processor(images=pages), processor(text=list(QUERIES))
     with torch.no_grad():
         given = {name: value for name, value in seen.items() if name != "labels"}
         vectors, asked = (model(**inputs).embeddings for inputs in (given, read))

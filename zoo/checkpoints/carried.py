@@ -10,16 +10,21 @@ from typing import Any
 
 from specs.base.errors import UserError
 from specs.model.model import Model
-from zoo.checkpoints.gguf_tokenizer import gguf_tokenizer
-from zoo.configs.exporting import sentence_files, write_config
-from zoo.configs.sentence import MASK, PROMPTS, SETTINGS
 from zoo.families.common.config import CONFIG
 from zoo.files.json_values import parse_object
 from zoo.files.reading import copy_regular, read_regular, unreadable
 from zoo.generation.settings import GENERATION, generation_fields
 from zoo.weights.gguf_file import is_gguf
 from zoo.weights.hub import located
-from zoo.weights.modules import STATIC_PLACE, body_directory, modules_in, static_queries
+from zoo.weights.modules import (
+    MASK,
+    PROMPTS,
+    SETTINGS,
+    STATIC_PLACE,
+    body_directory,
+    modules_in,
+    static_queries,
+)
 from zoo.weights.names import SINGLE
 
 _LABELS = ("id2label", "label2id")
@@ -67,6 +72,8 @@ def described(spec: Model, origin: Path, model_type: str | None = None) -> dict[
     The family is ``model_type``, the checkpoint's, or the first whose config can express all of the spec. Raises
     :class:`zoo.configs.exporting.NoFamilyError`.
     """
+    from zoo.configs.exporting import write_config
+
     origin_config = stated_in(body_directory(origin) / CONFIG)
     config = write_config(spec, model_type, preferred=origin_config.get("model_type"))
     carried = _carried_fields(origin_config, config)
@@ -78,6 +85,8 @@ def described(spec: Model, origin: Path, model_type: str | None = None) -> dict[
 def module_files(spec: Model, config: Mapping[str, Any], origin: Path) -> dict[str, Any]:
     """Return the files that sentence-transformers reads in addition to a config of :func:`described`, by path; none where
     the config describes the head."""
+    from zoo.configs.exporting import sentence_files
+
     settings, static = stated_in(body_directory(origin) / SETTINGS), static_queries(origin) is not None
     files: dict[str, Any] = sentence_files(spec, dict(config), settings, static=static)
     masks = (
@@ -96,6 +105,8 @@ def carry_files(origin: Path, directory: Path) -> None:
     :class:`specs.base.errors.UserError` for a file that is not a regular one of the checkpoint's directory.
     """
     if is_gguf(origin):
+        from zoo.checkpoints.gguf_tokenizer import gguf_tokenizer
+
         for name, text in gguf_tokenizer(origin).items():
             (directory / name).write_text(text, encoding="utf-8")
         return
@@ -137,6 +148,8 @@ def carry(origin: Path, directory: Path, name: str) -> None:
 def special_tokens(origin: Path) -> dict[str, Any]:
     """Return the ids of special tokens from a checkpoint's config and generation settings, or from a GGUF file."""
     if is_gguf(origin):
+        from zoo.checkpoints.gguf_tokenizer import gguf_tokenizer
+
         return dict(json.loads(gguf_tokenizer(origin).get(GENERATION, "{}")))
     origin = body_directory(origin)
     return {**stated_in(origin / CONFIG), **stated_in(origin / GENERATION)}

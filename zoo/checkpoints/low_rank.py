@@ -3,34 +3,40 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from specs.model.model import Model
 from zoo.checkpoints.matching import TensorLocation, match
 from zoo.core.tensors import weight_tensors
+from zoo.families.common.held import stacked_experts
 from zoo.families.common.tensors import Tensors
 from zoo.families.common.transforms import Transposed
 from zoo.weights.files import TensorFiles
 from zoo.weights.lora import BaseLayout, LoraAdapter, LowRank
 from zoo.weights.source import WeightError
+from zoo.weights.stacked_lora import StackedLowRank
 
 _NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
 
 
 @dataclass(frozen=True)
 class LowRankPair:
-    """The change of a weight W, out x in: (down up)^T; ``down``: in x rank, ``up``: rank x out, with the adapter's factor."""
+    """The change of a weight W, out x in: (down up)^T; ``down``: in x rank, ``up``: rank x out, with the adapter's factor.
+
+    Of stacked experts, all have an axis of experts first.
+    """
 
     down: Tensor
     up: Tensor
 
     def change(self) -> Tensor:
         """The change of the weight, out x in."""
-        return (self.down @ self.up).T
+        return (self.down @ self.up).mT
 
 
 def merged_files(
@@ -49,8 +55,20 @@ def _layout(files: TensorFiles, names: Tensors, model: nn.Module, spec: Model) -
         if isinstance(location.slot.transform, Transposed)
         for stored in location.stored
     }
-    transposed = (name for name, stored in files.tensors.items() if id(stored) in stored_in_columns)
-    return BaseLayout(frozenset(transposed), _shared(names, model, spec))
+    named = {id(stored): name for name, stored in files.tensors.items()}
+    transposed = (name for stored, name in named.items() if stored in stored_in_columns)
+    experts: dict[str, dict[int, tuple[str, ...]]] = {}
+    aliases: dict[str, str] = {}
+    for location in locations.values():
+        for name in location.slot.stored:
+            aliases |= zip(
+                location.slot.names(name), (named[id(own)] for own in location.stored), strict=False
+            )
+        if stacked := stacked_experts(location.slot, locations):
+            for name in stacked.stored:
+                experts.setdefault(name, {})[stacked.index] = tuple(named[id(own)] for own in location.stored)
+    by_part = {name: tuple(parts[part] for part in sorted(parts)) for name, parts in experts.items()}
+    return BaseLayout(frozenset(transposed), _shared(names, model, spec), by_part, aliases)
 
 
 def _shared(names: Tensors, model: nn.Module, spec: Model) -> dict[str, tuple[str, ...]]:
@@ -78,7 +96,9 @@ def low_rank_pairs(
     product and a low-rank product.
     """
     merged_files(adapter, files, names, model, spec)  # with all faults
-    base = {names.plain(name): stored for name, stored in files.tensors.items()}
+    aliases = _layout(files, names, model, spec).aliases
+    base = {alias: files.tensors[name] for alias, name in aliases.items()}
+    base |= {names.plain(name): stored for name, stored in files.tensors.items()}
     for name, stored in adapter.replaced.items():
         # PEFT stores embeddings beside their change, whether they changed or not
         if not torch.equal(stored.read().float(), base[names.plain(name)].read().float()):
@@ -90,29 +110,47 @@ def low_rank_pairs(
     pairs = {}
     matched = match(merged, names, model, spec)
     for name, location in matched.locations.items():
-        changed = [changes[id(stored)] for stored in location.stored if id(stored) in changes]
-        if changed:
-            pairs[name] = _pair(adapter, name, location, changed[0].change)  # type: ignore[attr-defined]
+        changed = [getattr(changes.get(id(stored)), "change", None) for stored in location.stored]
+        if any(changed):
+            made = [None if one is None else _pair(adapter, name, location, one) for one in changed]
+            pairs[name] = made[0] if len(made) == 1 and made[0] else _of_experts(made)
     return pairs
 
 
-def _pair(adapter: LoraAdapter, name: str, location: TensorLocation, change: LowRank) -> LowRankPair:
-    if change.magnitude is not None:
-        raise _whole(adapter, f"scales the rows of {name} (DoRA)")
-    if len(location.stored) > 1 or any(len(shape) != 2 for shape in location.shapes):
+def _of_experts(pairs: Sequence[LowRankPair | None]) -> LowRankPair:
+    """The pairs of the matrices of experts as one, of their largest rank, with zeros for experts that do not change."""
+    rank = max(pair.up.shape[0] for pair in pairs if pair)
+    like = next(pair for pair in pairs if pair)
+    zeros = LowRankPair(like.down[:, :0], like.up[:0])
+    held = [pair or zeros for pair in pairs]
+    return LowRankPair(
+        torch.stack([F.pad(pair.down, (0, rank - pair.down.shape[1])) for pair in held]),
+        torch.stack([F.pad(pair.up, (0, 0, 0, rank - pair.up.shape[0])) for pair in held]),
+    )
+
+
+def _pair(
+    adapter: LoraAdapter, name: str, location: TensorLocation, change: LowRank | StackedLowRank
+) -> LowRankPair:
+    slot = location.slot
+    turned = isinstance(slot.transform, Transposed)
+    left, right = change.factors()
+    if isinstance(change, LowRank):
+        if change.magnitude is not None:
+            raise _whole(adapter, f"scales the rows of {name} (DoRA)")
+        if change.transposed and not turned:
+            raise _whole(adapter, f"changes {name}, which is a table of embeddings")
+    if slot.sections or any(len(shape) != left.dim() for shape in location.shapes):
         raise _whole(adapter, f"changes {name}, which is no matrix of its own")
-    if change.transposed and not isinstance(location.slot.transform, Transposed):
-        raise _whole(adapter, f"changes {name}, which is a table of embeddings")
-    down, up = change.down.read().float(), change.scale * change.up.read().float()  # rank x in, out x rank
-    slot, index = location.slot, location.slot.index
-    narrow = [(rows, down.shape[0]) for rows, _ in location.shapes]
-    stored = up.T if change.transposed else up
-    rows = slot.transform.split(stored, narrow)[index]  # rows of this parameter x rank
-    whole = up @ down
-    exact = slot.transform.split(whole.T if change.transposed else whole, location.shapes)[index]
-    if not torch.allclose(rows @ down, exact, atol=1e-6 * float(exact.abs().max() or 1)):
+    rows, columns = (right.mT, left.mT) if turned else (left, right)
+    narrow = [(*shape[:-1], rows.shape[-1]) for shape in location.shapes]
+    own = slot.transform.split(rows.mT if turned else rows, narrow)[
+        slot.index
+    ]  # rows of this parameter x rank
+    exact = slot.transform.split(left @ right, location.shapes)[slot.index]
+    if not torch.allclose(own @ columns, exact, atol=1e-6 * float(exact.abs().max() or 1)):
         raise _whole(adapter, f"changes {name}, whose columns are stored in another order")
-    return LowRankPair(down.T.contiguous(), rows.T.contiguous())
+    return LowRankPair(columns.mT.contiguous(), own.mT.contiguous())
 
 
 def _whole(adapter: LoraAdapter, why: str) -> WeightError:

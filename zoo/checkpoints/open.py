@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 from torch import nn
 
-from specs.base.suggest import did_you_mean
 from specs.model.model import Model
-from zoo.checkpoints.families import family_of, module_files, text_model_files
-from zoo.checkpoints.low_rank import merged_files
-from zoo.checkpoints.source import CheckpointWeights
-from zoo.checkpoints.token_scores import with_token_scores
-from zoo.configs.recorded_spec import check_recorded_spec
-from zoo.configs.reranking import scored_tokens
-from zoo.families.common.tensors import Tensors
-from zoo.packed.formats import unpacked_files
-from zoo.weights.files import TensorFiles
-from zoo.weights.hub import located
-from zoo.weights.lora import LoraAdapter
-from zoo.weights.names import METADATA
 from zoo.weights.random import RandomWeights
-from zoo.weights.source import WeightError, WeightSource
+from zoo.weights.source import WeightSource
+
+if TYPE_CHECKING:
+    from zoo.weights.lora import LoraAdapter
 
 
 def open_weights(
@@ -43,27 +32,6 @@ def open_weights(
     """
     if argument == "random":
         return RandomWeights(model, spec, seed, dtype)
-    argument = str(located(argument, weights=True))
-    if not os.path.exists(argument):
-        close = did_you_mean(argument, ("random", "none"))
-        hint = f" ({close})" if close.startswith("did you mean") else ""
-        raise WeightError(
-            f"{argument!r} has no weights{hint}\n  Pass random, none, a file (.safetensors, .bin, .gguf), a directory with one, "
-            "or a repository on the Hugging Face hub (org/name)."
-        )
-    if os.path.lexists(Path(argument) / METADATA):
-        check_recorded_spec(Path(argument), spec)
-    files, names = opened(argument, model, spec)
-    if adapter is not None:
-        files = merged_files(adapter, files, names, model, spec)
-    return CheckpointWeights(files, names, model, spec, dtype)
+    from zoo.checkpoints.open_checkpoint import checkpoint_weights
 
-
-def opened(argument: str, model: nn.Module, spec: Model) -> tuple[TensorFiles, Tensors]:
-    """The tensors of the weights that a user names, and the table of their names. Raises :class:`WeightError`."""
-    files = text_model_files(unpacked_files(TensorFiles.open(located(argument, weights=True))))
-    names = family_of(files, model, spec)
-    files = module_files(files, names)
-    if spec.head.kind == "classification" and (tokens := scored_tokens(files.path)):
-        files = with_token_scores(files, names, tokens)
-    return files, names
+    return checkpoint_weights(argument, model, spec, dtype, adapter)

@@ -101,7 +101,7 @@ def _checks_of(side: StackRunner) -> tuple[SideCheck, ...]:
         return WHOLES
     if not side.decodes:
         return CAUSAL_ENCODERS if side.causal else ENCODERS
-    if side.stack.bidirectional == "prompt":
+    if side.stack.sees_prompt:
         return ENCODERS + CACHES
     if side.stack.bidirectional == "image":
         return DECODERS + IMAGES

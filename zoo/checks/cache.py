@@ -76,12 +76,12 @@ def empty_cache(side: StackRunner, subject: CheckedModel) -> Check:
 
 
 def _whole(side: StackRunner) -> str:
-    return "one call after the first" if side.stack.bidirectional == "prompt" else "one full pass"
+    return "one call after the first" if side.stack.sees_prompt else "one full pass"
 
 
 def _read_whole(side: StackRunner, ids: Tensor, mask: Tensor | None, prompt: int) -> StackOutput:
     """Return the outputs of one pass; of a prompt and then the rest where the tokens of a prompt see each other."""
-    if side.stack.bidirectional == "prompt":
+    if side.stack.sees_prompt:
         return _read_in_pieces(side, ids, mask, (0, prompt, side.length))
     return side.read(ids, mask, None)
 

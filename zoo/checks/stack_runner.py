@@ -94,7 +94,7 @@ def _runner(model: ZooModel, spec: Model, name: StackName, stack: Stack) -> Stac
     embedding, context = spec.embedding_of(stack), spec.context_length_of(stack)
     length = vector_count(spec, stack) if embedding.any_length else context
     assert length is not None
-    decodes, whole = name == "decoder", stack.bidirectional == "prompt"
+    decodes, whole = name == "decoder", stack.sees_prompt
     mixers = [mixer for block in stack.layer_blocks() for mixer in block.mixers]
     return StackRunner(
         f"{name}: " if len(list(spec.stacks())) > 1 else "",
@@ -102,7 +102,7 @@ def _runner(model: ZooModel, spec: Model, name: StackName, stack: Stack) -> Stac
         decodes,
         causal=spec.is_causal(name) and not whole,
         ordered=_is_ordered(spec.position_of(stack), stack, length),
-        alone=not whole and all(mixer.sees_itself_only for mixer in mixers),
+        alone=stack.bidirectional != "prompt" and all(mixer.sees_itself_only for mixer in mixers),
         embedding=embedding,
         length=length,
         vocabulary=vocabulary_of(spec),
@@ -168,8 +168,8 @@ def _is_ordered(position: PositionKind, stack: Stack, length: int) -> bool:
     attentions = [block.attention for block in stack.layer_blocks() if block.attention is not None]
     positions = [attention.own_position or position for attention in attentions]
     windows = [attention.sliding_window or 2 * length for attention in attentions]
-    if stack.bidirectional == "prompt":  # whatever the windows
-        windows = [2 * length for _ in attentions]
+    if stack.sees_prompt:  # whatever the windows, or on both sides of each token
+        windows = [2 * (length if stack.bidirectional == "prompt" else window) for window in windows]
     placed = any(  # a token that sees itself only is at no distance
         own.tells_order and window > 1 for own, window in zip(positions, windows, strict=True)
     )

@@ -13,14 +13,9 @@ from zoo.configs.sentence import (
     ACTIVATIONS,
     FLAGS,
     LOGARITHMS,
-    MASK,
-    NORMALIZE,
     OUTPUT,
-    POOLING,
     POOLINGS,
     QUERY_OUTPUT,
-    SETTINGS,
-    SPLADE,
     further_heads,
 )
 from zoo.families.common.config import CONFIG
@@ -28,11 +23,16 @@ from zoo.families.common.template import Data, UnfitError
 from zoo.weights.modules import (
     DENSE,
     DOCUMENT,
+    MASK,
     MODULES,
+    NORMALIZE,
+    POOLING,
     QUERY,
     ROUTER,
     ROUTER_PLACE,
     ROUTES,
+    SETTINGS,
+    SPLADE,
     STATIC,
     STATIC_PLACE,
 )

@@ -25,8 +25,14 @@ from zoo.families.common.template import Data
 from zoo.weights.modules import (
     DENSE,
     DOCUMENT,
+    MASK,
     MODULES,
+    NORMALIZE,
+    POOLING,
+    PROMPTS,
     QUERY,
+    SETTINGS,
+    SPLADE,
     STATIC,
     Module,
     routes_in,
@@ -34,19 +40,11 @@ from zoo.weights.modules import (
     static_queries,
 )
 
-SETTINGS = "sentence_bert_config.json"
-"""The settings file of the module Transformer, which limits the length of its inputs."""
-
-PROMPTS = "config_sentence_transformers.json"
-"""The file of sentence-transformers for usage: prompts, and the similarity function."""
-
 OUTPUT = TERM_WEIGHTS
 """The name of a text's vector in sentence-transformers, sparse or not."""
 
 QUERY_OUTPUT = "query_embedding"
 """The name of a query's vector where documents have another head."""
-
-POOLING, NORMALIZE, MASK, SPLADE = "Pooling", "Normalize", "MultiVectorMask", "SpladePooling"
 
 POOLINGS: dict[str, PoolingName] = {
     "cls": "first",

@@ -77,9 +77,10 @@ class BlockReader:
         """The parts of the block, or a single box if its forward cannot be followed, or only by two ways through its attention."""
         read = way_through(self._block)
         names = [] if read is None else list(_names(read))
-        parts = self._weights(map(self._block.get_submodule, names))
-        if read is None or names.count("attention") > 1 or not self._weights(self._block.children()) <= parts:
-            return (self._part("other", self._spec.heading, self._spec.details(self._stack.context), ""),)
+        parts = [self._block.get_submodule(name) for name in names]
+        followed = self._weights(self._block.children()) <= self._weights(parts)
+        if read is None or names.count("attention") > 1 or not followed:
+            return (self._part("other", self._spec.heading, self._spec.details(self._context), ""),)
         return tuple(self._elements(read))
 
     @staticmethod

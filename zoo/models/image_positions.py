@@ -22,11 +22,13 @@ class ImagePositions(TokenPositions):
 
     last: B T, the position of the last token that each sees; None if none sees a token after it.
     unlimited: B T, the tokens that windows do not limit, or None.
+    both_sides: whether windows reach as far after a token as before it, up to ``last``.
     coordinates: A B T, frame, row and column of each token, or row and column of each patch; None where all equal the position.
     """
 
     last: Tensor | None = None
     unlimited: Tensor | None = None
+    both_sides: bool = False
     coordinates: Tensor | None = None
 
     @property
@@ -34,7 +36,12 @@ class ImagePositions(TokenPositions):
         return self.positions if self.coordinates is None else self.coordinates
 
     def limits(self, key: BiasKey) -> dict[str, Tensor]:
-        return {} if self.last is None else {"last": self.last, "unlimited": self.unlimited}  # type: ignore[dict-item]
+        if self.last is None:
+            return {}
+        last = self.last
+        if self.both_sides and key.window is not None:
+            last = torch.minimum(last, self.positions + (key.window - 1))
+        return {"last": last, "unlimited": self.unlimited}  # type: ignore[dict-item]
 
     def with_lookahead(self, ahead: Tensor | None) -> ImagePositions:
         """The same where each token sees as many after it: B T; None for none."""
@@ -44,11 +51,14 @@ class ImagePositions(TokenPositions):
         """The same with a frame, row and column of each token, 3 B T; None where all equal the position."""
         return self if coordinates is None else replace(self, coordinates=coordinates)
 
-    def with_prompt(self, length: Tensor) -> ImagePositions:
-        """The same where the tokens of a prompt see each other.  length: the number of its tokens, (B or 1) 1."""
+    def with_prompt(self, length: Tensor, *, both_sides: bool) -> ImagePositions:
+        """The same where the tokens of a prompt see each other, within windows on both sides or whatever the windows.
+
+        length: the number of its tokens, (B or 1) 1.
+        """
         inside = self.positions < length
         last = torch.where(inside, length - 1, self.positions)
-        return replace(self, last=last, unlimited=inside)
+        return replace(self, last=last, unlimited=None if both_sides else inside, both_sides=both_sides)
 
     def first_call(self, past: int) -> Tensor:
         """The number of tokens of a first call, after no ``past`` or from slot 0 on, else 0: (B or 1) 1."""

@@ -54,7 +54,7 @@ class VisionLanguage(Decoder):
         self.square, self.placeholder = connector.square, connector.token
         self.rotates_by_axis = spec.rotates_by_axis
         assert spec.decoder is not None
-        self.bidirectional = spec.decoder.bidirectional
+        self.bidirectional, self.sees_prompt = spec.decoder.bidirectional, spec.decoder.sees_prompt
 
     def forward(
         self,
@@ -115,9 +115,13 @@ class VisionLanguage(Decoder):
             tokens = ImagePositions.after(new, past, attention_mask)
         else:
             tokens = ImagePositions.at(position_ids)
-        if self.bidirectional != "prompt":
+        if not self.sees_prompt:
             return tokens
-        return tokens.with_prompt(tokens.first_call(self.decoder.past_length(past_key_values)))
+        return self.in_prompt(tokens, tokens.first_call(self.decoder.past_length(past_key_values)))
+
+    def in_prompt(self, tokens: ImagePositions, length: Tensor) -> ImagePositions:
+        """The positions of tokens in a prompt, which see each other.  length: the number of tokens of the prompt, (B or 1) 1."""
+        return tokens.with_prompt(length, both_sides=self.bidirectional == "windows")
 
     def decode(
         self,
@@ -140,12 +144,15 @@ class VisionLanguage(Decoder):
     def encode_images(self, pixel_values: Tensor, image_grid_thw: Tensor | None = None) -> Tensor:
         """The vectors of images: M channels height width -> M V D; images of any size, N W and M 3 -> V D for all images.
 
-        With DeepStack, each vector is followed by its features for the first layers of the decoder: V (1 + deep) D.
+        With DeepStack, each vector is followed by its features for the first layers of the decoder: V (1 + deep) D. A norm of
+        the embedding is of these vectors too.
         """
         if image_grid_thw is None:
-            return wide(self.connector(self.image_output(pixel_values), self.side))
+            x = self.connector(self.image_output(pixel_values), self.side)  # M V D
+            return wide(self.embedding.norm(wide(x)))
         deep: dict[int, Tensor] = {}
         x = self.connector(self.image_output(pixel_values, image_grid_thw, deep), None)  # 1 V D
+        x = self.embedding.norm(wide(x))
         added = (
             connector(deep[layer], None)
             for layer, connector in zip(self.deep_layers, self.deep_connectors, strict=True)
@@ -188,7 +195,7 @@ class VisionLanguage(Decoder):
         """input_ids and token_type_ids: B T, image_features: from ``see`` -> B T D, or B T (1 + deep) D, of tokens with zeros to
         add."""
         anywhere = functional.positions_from(0, input_ids.shape[1], input_ids)[None]  # read by no token
-        x = self.embedding(input_ids, anywhere, token_type_ids)  # B T D
+        x = wide(self.embedding(input_ids, anywhere, token_type_ids))  # B T D
         if self.deep_layers:
             x = torch.cat((x, *(x * 0.0 for _ in self.deep_layers)), -1)
         if image_features is None:

@@ -2,6 +2,7 @@
 
 ``weight`` holds 8-bit floats N K, or bytes N K/2 with two 4-bit floats each, the first in the lower bits.  ``weight_scale`` N G holds
 8-bit floats (NVFP4, with one more scale per tensor), or exponents plus 127 (OCP Microscaling, 2023).  Values are computed in float32.
+The matrices of stacked experts have one more axis, the first; their blocks may lie along the rows instead: K/2 N and G N.
 """
 
 from __future__ import annotations
@@ -11,14 +12,14 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from zoo.packed.matrix import PackedMatrix, check_rank, check_shape, values_of
+from zoo.packed.matrix import PackedMatrix, check_rank, check_shape, shown, values_of
 from zoo.weights.stored import StoredTensor
 
 MAGNITUDES = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
 """The magnitudes of the eight codes of a 4-bit float; the highest bit is the sign."""
 
-BLOCKS = {"NVFP4": 16, "MXFP4": 32, "MXFP8": 32}
-"""The number of columns that share a scale."""
+BLOCKS = {"NVFP4": (16, 32), "MXFP4": (32,), "MXFP8": (32,)}
+"""The numbers of columns that may share a scale, the usual one first."""
 
 
 def float4(packed: Tensor) -> Tensor:
@@ -29,27 +30,37 @@ def float4(packed: Tensor) -> Tensor:
 
 
 def block_floats(
-    module: str,
+    name: str,
     form: str,
     weight: StoredTensor,
     scale: StoredTensor,
     finished: Callable[[Tensor], Tensor] = lambda values: values,
+    rank: int = 2,
 ) -> PackedMatrix:
-    """A matrix of floats in blocks; ``finished`` applies what else its values are multiplied by."""
-    check_rank(weight, 2)
-    rows, stored = weight.shape
-    size, columns = BLOCKS[form], 2 if weight.kind == "U8" else 1  # in one stored number
-    width, whole = stored * columns, size // columns
-    check_shape(weight, (rows, -(-stored // whole) * whole), f"{form} has blocks of {size} columns")
-    check_shape(scale, (rows, width // size), f"{weight.name} has {rows} rows in blocks of {size} columns")
+    """A matrix of floats in blocks, or stacked experts where ``rank`` is 3; ``finished`` multiplies the scales by another factor."""
+    check_rank(weight, rank)
+    by_rows = rank == 3 and scale.shape[-1:] == weight.shape[-1:]  # scales of columns are fewer than columns
+
+    def turned(shape: tuple[int, ...]) -> tuple[int, ...]:
+        return (*shape[:-2], shape[-1], shape[-2]) if by_rows else shape
+
+    *rows, stored = turned(weight.shape)
+    columns = 2 if weight.kind == "U8" else 1  # in one stored number
+    width, sizes = stored * columns, BLOCKS[form]
+    count = turned(scale.shape)[-1] if len(scale.shape) == rank else 0
+    size = next((size for size in sizes if size * count == width), sizes[0])
+    whole = size // columns
+    check_shape(weight, turned((*rows, -(-stored // whole) * whole)), f"{form} has blocks of {size} columns")
+    because = f"{weight.name} has {shown(tuple(rows))} rows in blocks of {size} columns"
+    check_shape(scale, turned((*rows, width // size)), because)
 
     def values() -> Tensor:
-        numbers = float4(values_of(weight)) if weight.kind == "U8" else values_of(weight).float()
-        blocks = numbers.unflatten(1, (-1, size))  # N G S
+        numbers, factors = (tensor.mT if by_rows else tensor for tensor in map(values_of, (weight, scale)))
+        blocks = (float4(numbers) if weight.kind == "U8" else numbers.float()).unflatten(-1, (-1, size))
         if scale.kind == "U8":
-            made = torch.ldexp(blocks, values_of(scale).int()[..., None] - 127)
+            made = torch.ldexp(blocks, factors.int()[..., None] - 127)
         else:
-            made = blocks * finished(values_of(scale).float())[..., None]
-        return made.flatten(1)
+            made = blocks * finished(factors.float())[..., None]
+        return made.flatten(-2).mT.contiguous() if by_rows else made.flatten(-2)
 
-    return PackedMatrix(weight.path, f"{module}.weight", form, (rows, width), values)
+    return PackedMatrix(weight.path, name, form, turned((*rows, width)), values)

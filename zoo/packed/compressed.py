@@ -74,7 +74,7 @@ def _float4(module: str, parts: Parts) -> PackedMatrix:
     whole = part(parts, "weight_global_scale", module)
     check_single(whole, f"{module}.weight_packed")
     return block_floats(
-        module, "NVFP4", part(parts, "weight_packed", module), part(parts, "weight_scale", module),
+        f"{module}.weight", "NVFP4", part(parts, "weight_packed", module), part(parts, "weight_scale", module),
         lambda scales: scales / values_of(whole).float().view(()),
     )  # fmt: skip
 

@@ -36,7 +36,11 @@ SIDE = 240
 """The width and height of a picture, in its own units."""
 
 Padding = Literal["none", "left", "right"]
-_SPANS: dict[Bidirectional, str] = {"image": "an image", "prompt": "the prompt"}
+_SPANS: dict[Bidirectional, str] = {
+    "image": "an image",
+    "prompt": "the prompt",
+    "windows": "the prompt and windows",
+}
 
 PADDINGS: tuple[Padding, ...] = ("none", "left", "right")
 
@@ -174,7 +178,8 @@ def _attention_context(
         span = grid.span(both)
         inside = ((grid.places >= span.start) & (grid.places < span.stop))[None]
         last = torch.where(inside, keys[:, span.stop - 1 : span.stop], tokens.positions)
-        tokens = replace(tokens, last=last, unlimited=inside if both == "prompt" else None)
+        unlimited = inside if both == "prompt" else None
+        tokens = replace(tokens, last=last, unlimited=unlimited, both_sides=both == "windows")
     return stack.mixer_context(torch.zeros(1), tokens, keys, encoder_mask).attention
 
 

@@ -46,7 +46,7 @@ class Task:
     With ``last_only``, a decoder returns only the scores of the last real token of each row, B 1 vocabulary. ``cache_slots``:
     the number of slots of a decoder's static caches; None if its caches grow. ``constant``: the inputs of a state without a
     length, which begins with zeros. ``windows``: the caches that hold a window alone, by the name of their length. ``runs``: the
-    stacks whose layers it calls; None if it may call those of all.
+    stacks whose layers it calls; None if it may call those of all. With ``half_scores``, ``logits`` are float16.
     """
 
     name: str
@@ -59,6 +59,7 @@ class Task:
     derived: Mapping[str, DerivedSize] = field(default_factory=dict)
     windows: Mapping[str, WindowCache] = field(default_factory=dict)
     runs: tuple[StackName, ...] | None = None
+    half_scores: bool = False
 
     def numbers(self, sizes: Mapping[str, int]) -> dict[str, int]:
         """The numbers of all symbols in the dims of the inputs, given ``sizes`` of the symbols that are not derived."""

@@ -153,8 +153,15 @@ def contenders(named: Sequence[Contender], task: TrainingTask, jobs: int = 1) ->
     Raises :class:`UserError` if one cannot be adapted or compared with the others, or if memory is too small for them.
     """
     fit = [replace(contender, spec=fitted(contender.spec, task)) for contender in named]
+    drafts = [contender.label for contender in fit if contender.spec.reads_hidden_states]
+    if 0 < len(drafts) < len(fit):
+        raise UserError(
+            "Modules of multi-token prediction cannot be compared with other models: they predict the token after the next one\n"
+            f"  value: {', '.join(drafts)}\n  Compare them with each other."
+        )
+    copies = 2 if drafts else 1  # a module learns beside a model of its own size
     sizes = [
-        _BYTES * sum(parameter.numel() for parameter in assemble(contender.spec).parameters())
+        copies * _BYTES * sum(parameter.numel() for parameter in assemble(contender.spec).parameters())
         for contender in fit
     ]
     free = available_memory()

@@ -46,7 +46,7 @@ def _check_architecture(spec: Model, task: TrainingTask) -> None:
 def _check_inputs(spec: Model, task: TrainingTask) -> None:
     for name, stack in spec.stacks():
         embedding = spec.embedding_of(stack)
-        if not embedding.takes_tokens or embedding.reads_hidden_states:
+        if not embedding.takes_tokens:
             raise UserError(
                 f"{spec.name} cannot be trained on {task.name}: its {name} must take tokens alone\n"
                 f"  embedding: {embedding.kind}\n  Use a model whose inputs are tokens."

@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from specs.model.model import Model
+from zoo.training.drafting import DRAFT_WEIGHT, Drafted
 from zoo.training.passage import UNSCORED, Sample, sample
 from zoo.training.task import TrainingTask
 
@@ -37,15 +38,31 @@ def token_loss(logits: Tensor, targets: Tensor, reduction: str = "mean") -> Tens
     )
 
 
+def predictions(model: nn.Module, batch: Sample) -> tuple[Tensor, Tensor]:
+    """The scores of tokens that a model is judged by, B T vocabulary, and their targets, B T."""
+    if isinstance(model, Drafted):
+        return model.both(batch)[1]
+    return model(*batch.inputs).logits, batch.targets
+
+
+def training_loss(model: nn.Module, batch: Sample) -> Tensor:
+    """The loss that a model learns from: with a module that drafts for it, the sum of both losses."""
+    if isinstance(model, Drafted):
+        main, draft = model.both(batch)
+        return token_loss(*main) + DRAFT_WEIGHT * token_loss(*draft)
+    return token_loss(*predictions(model, batch))
+
+
 @torch.no_grad()
 def score(model: nn.Module, samples: list[Sample], step: int) -> Score:
     """The score of a model; leaves it in training mode."""
     model.eval()
     loss, right, count = 0.0, 0, 0
     for batch in samples:
-        logits, scored = model(*batch.inputs).logits, batch.targets != UNSCORED
-        loss += token_loss(logits, batch.targets, "sum").item()
-        right += int((logits.argmax(-1) == batch.targets)[scored].sum())
+        logits, targets = predictions(model, batch)
+        scored = targets != UNSCORED
+        loss += token_loss(logits, targets, "sum").item()
+        right += int((logits.argmax(-1) == targets)[scored].sum())
         count += int(scored.sum())
     model.train()
     return Score(step, loss / count, right / count)

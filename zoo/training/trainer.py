@@ -13,13 +13,11 @@ from torch.optim import AdamW
 from torch.optim.lr_scheduler import LambdaLR
 
 from specs.model.model import Model
-from zoo.builder import assemble
+from zoo.training.drafting import Drafted, initialized
 from zoo.training.passage import sample
-from zoo.training.score import Score, held_out, score, token_loss
+from zoo.training.score import Score, held_out, score, training_loss
 from zoo.training.settings import CLIP, END, WARM_UP, Settings
 from zoo.training.task import TrainingTask
-from zoo.weights.materialize import materialize
-from zoo.weights.random import RandomWeights
 
 SCORES = 10
 """The number of evaluations during training."""
@@ -33,11 +31,11 @@ class Trainer:
 
     def __init__(self, spec: Model, task: TrainingTask, settings: Settings, device: torch.device) -> None:
         self.spec, self.task, self.settings, self.device = spec, task, settings, device
-        model = assemble(spec)
-        materialize(model, RandomWeights(model, spec, settings.seed))
-        self.model = model.to(device).train()
+        model = Drafted(spec, settings.seed) if spec.reads_hidden_states else initialized(spec, settings.seed)
+        self.model: nn.Module = model.to(device).train()
         trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
-        self.parameters = sum(parameter.numel() for parameter in model.parameters())
+        own = model.draft if isinstance(model, Drafted) else model
+        self.parameters = sum(parameter.numel() for parameter in own.parameters())
         self.optimizer = AdamW(trained, lr=settings.rate, fused=True)
         self.schedule = LambdaLR(self.optimizer, lambda step: share_of_rate(step, settings.steps))
         self.held_out = held_out(spec, task, settings.seed, device)
@@ -75,7 +73,7 @@ class Trainer:
         passage = self.task.passage("training", self.settings.batch, seed, step)
         batch = sample(self.spec, passage, self.task.tokens).to(self.device)
         torch.manual_seed(_dropout_seed(seed, step))
-        loss = token_loss(self.model(*batch.inputs).logits, batch.targets)
+        loss = training_loss(self.model, batch)
         loss.backward()
         nn.utils.clip_grad_norm_(self.model.parameters(), CLIP)
         self.optimizer.step()

@@ -5,40 +5,26 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
-from specs.base.errors import shorten
 from zoo.files.json_values import read_object
 from zoo.weights.adapters import PREFIX, SETTINGS
 from zoo.weights.files import read_tensors
+from zoo.weights.lora_settings import check_settings, rank_of, scale_of, stacked_leaves
 from zoo.weights.source import WeightError
+from zoo.weights.stacked_lora import StackedChange, StackedLowRank, placed
 from zoo.weights.stored import ComputedTensor, StoredTensor, kind_fault
 
 _FILES = ("adapter_model.safetensors", "adapter_model.bin")
 _PART = re.compile(
     r"(?P<module>.+)\.lora_(?P<part>A|B|embedding_A|embedding_B|magnitude_vector)(\.default)?(\.weight)?"
 )
-_UNCHANGED = (None, True, False, "gaussian", "orthogonal", "eva")
-"""The initializations that leave the base model's weights as they are."""
-
-_REFUSED: Mapping[str, str] = {
-    "alora_invocation_tokens": "acts from certain tokens on",
-    "arrow_config": "chooses among adapters by the input",
-    "kasa_config": "removes directions of the base model's matrices",
-    "layer_replication": "repeats layers of the base model",
-    "lora_bias": "adds to biases that the base model may lack",
-    "monteclora_config": "draws several changes",
-    "target_parameters": "changes parameters outside linear layers, such as stacked experts",
-    "trainable_token_indices": "replaces rows of the token table",
-    "use_bdlora": "splits its matrices into blocks",
-    "use_qalora": "averages its inputs in groups",
-}
-"""Fields that must be false or absent, each with what it would do."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +47,11 @@ class LowRank:
         sizes = (self.up.shape[0], self.down.shape[1])
         return sizes[::-1] if self.transposed else sizes
 
+    def factors(self) -> tuple[Tensor, Tensor]:
+        """The two factors of the change, with the scale, in float32: rows x rank and rank x columns, as the base stores it."""
+        down, up = self.down.read().float(), self.scale * self.up.read().float()
+        return (down.T, up.T) if self.transposed else (up, down)
+
     def applied(self, matrix: Tensor) -> Tensor:
         """The changed matrix, in float32, as the base stores it."""
         matrix = matrix.float().T if self.transposed else matrix.float()
@@ -74,7 +65,7 @@ class LowRank:
 class MergedTensor(ComputedTensor):
     """A stored matrix with the change of an adapter."""
 
-    change: LowRank
+    change: LowRank | StackedLowRank
 
     def read(self) -> Tensor:
         """The values.  Raises as the matrix's and the adapter's."""
@@ -86,19 +77,25 @@ class BaseLayout:
     """The stored tensors of a base model that an adapter must know more of.
 
     ``transposed``: the names of those that are in x out (GPT-2). ``shared``: the parameters of each that the model reads in several
-    places, such as tied embeddings, by its plain name.
+    places, such as tied embeddings, by its plain name. ``experts``: the names of the matrices, expert by expert, that a stacked
+    parameter of transformers consists of, such as gates and ups, by its plain name. ``aliases``: the names of those that other
+    releases of transformers name otherwise, by their other plain names.
     """
 
     transposed: frozenset[str] = frozenset()
     shared: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    experts: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
+    aliases: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class LoraAdapter:
-    """An adapter: the changes of matrices by the base's module, and the tensors that replace others by the base's name."""
+    """An adapter: the changes of matrices, and of stacked parameters, by the base's module, and the tensors that replace others by
+    the base's name."""
 
     directory: Path
     changes: Mapping[str, LowRank]
+    stacked: Mapping[str, tuple[StackedChange, ...]]
     replaced: Mapping[str, StoredTensor]
 
     @classmethod
@@ -110,7 +107,7 @@ class LoraAdapter:
                 f"{directory} has no {SETTINGS}\n  Pass the directory of a LoRA adapter of PEFT."
             )
         settings = read_object(path, WeightError, directory)
-        _check(path, settings)
+        check_settings(path, settings)
         file = next((directory / name for name in _FILES if (directory / name).is_file()), None)
         if file is None:
             raise WeightError(
@@ -120,12 +117,24 @@ class LoraAdapter:
         replaced = {}
         for name, tensor in read_tensors(file, directory).items():
             plain = name.removeprefix(PREFIX)
+            if tensor.dtype is not None and not tensor.read().isfinite().all():
+                raise WeightError(
+                    f"{file}: {name} has values that are NaN or infinite\n  Train the adapter again."
+                )
             if part := _PART.fullmatch(plain):
                 parts.setdefault(part["module"], {})[part["part"]] = tensor
             else:
                 replaced[plain.replace(".base_layer.", ".")] = tensor
-        changes = {module: _change(file, module, held, settings) for module, held in parts.items()}
-        return cls(directory, changes, replaced)
+        changes, stacked = dict[str, LowRank](), dict[str, tuple[StackedChange, ...]]()
+        for module, held in parts.items():
+            own = _own(module)
+            changes[module] = change = _change(file, module, held, settings)
+            ranks = {leaf: rank_of(f"{own}.{leaf}", settings) for leaf in stacked_leaves(own, settings)}
+            if ranks:
+                scales = {leaf: scale_of(f"{own}.{leaf}", rank, settings) for leaf, rank in ranks.items()}
+                parameter = StackedChange(change.down, change.up, ranks, scales)
+                stacked[own] = (*stacked.get(own, ()), parameter)
+        return cls(directory, changes, stacked, replaced)
 
     def merged(
         self, tensors: Mapping[str, StoredTensor], plain: Callable[[str], str], layout: BaseLayout
@@ -136,8 +145,14 @@ class LoraAdapter:
         that the base ties.
         """
         merged, faults = dict(tensors), []
-        names = {plain(name): name for name in tensors}
-        for name, tensor in self._new():
+        names = {**layout.aliases, **{plain(name): name for name in tensors}}
+        shape_of = partial(_stacked_shape, tensors, names, plain, layout)
+        stacked_modules = {
+            module: changes
+            for module, changes in self.stacked.items()
+            if any(shape_of(f"{module}.{leaf}") for change in changes for leaf in change.ranks)
+        }
+        for name, tensor in self._new(stacked_modules):
             if plain(name) in layout.shared:
                 raise _tied(self.directory, name, layout.shared[plain(name)])
             stored = names.get(plain(name))
@@ -153,6 +168,14 @@ class LoraAdapter:
                 )
                 continue
             merged[stored] = MergedTensor(merged[stored], tensor) if isinstance(tensor, LowRank) else tensor
+        for module, changes in stacked_modules.items():
+            for name, stacked in placed(module, changes, shape_of):
+                if isinstance(stacked, str):
+                    faults.append(f"{name}: {stacked}")
+                elif stored := names.get(plain(name)):
+                    merged[stored] = MergedTensor(merged[stored], stacked)
+                else:
+                    merged |= _by_expert(merged, layout.experts[plain(name)], stacked)
         if faults:
             more = [f"and {len(faults) - 4} more"] if len(faults) > 4 else []
             raise WeightError(
@@ -161,11 +184,51 @@ class LoraAdapter:
             )
         return merged
 
-    def _new(self) -> Iterator[tuple[str, LowRank | StoredTensor]]:
-        """The tensors that replace others, then the changes: PEFT also stores embeddings that it changes."""
+    def _new(self, stacked: Container[str]) -> Iterator[tuple[str, LowRank | StoredTensor]]:
+        """The tensors that replace others, then the changes of modules that are not ``stacked``: PEFT also stores embeddings that it
+        changes."""
         yield from self.replaced.items()
         for module, change in self.changes.items():
-            yield f"{module}.weight", change
+            own = _own(module)
+            if own not in stacked:
+                yield f"{own}.weight", change
+
+
+def _own(module: str) -> str:
+    """The name of a module in the base: PEFT wraps it once for each of its parameters."""
+    return module.replace(".base_layer", "")
+
+
+def _stacked_shape(
+    tensors: Mapping[str, StoredTensor],
+    names: Mapping[str, str],
+    plain: Callable[[str], str],
+    layout: BaseLayout,
+    name: str,
+) -> tuple[int, ...] | None:
+    """The shape of a stacked parameter, which the base may store expert by expert; None where it has none."""
+    stored, parts = names.get(plain(name)), layout.experts.get(plain(name))
+    if stored is not None:
+        return tensors[stored].shape
+    if parts is None:
+        return None
+    rows = sum(tensors[part[0]].shape[0] for part in parts)
+    return len(parts[0]), rows, tensors[parts[0][0]].shape[1]
+
+
+def _by_expert(
+    tensors: Mapping[str, StoredTensor], parts: Sequence[Sequence[str]], change: StackedLowRank
+) -> dict[str, StoredTensor]:
+    """The matrices of experts with a change of all of them as one parameter."""
+    merged: dict[str, StoredTensor] = {}
+    start = 0
+    for part in parts:
+        rows = slice(start, start + tensors[part[0]].shape[0])
+        start = rows.stop
+        for expert, name in enumerate(part):
+            own = LowRank(*change.of_expert(expert, rows), change.scale)
+            merged[name] = MergedTensor(tensors[name], own)
+    return merged
 
 
 def _tied(directory: Path, name: str, parameters: tuple[str, ...]) -> WeightError:
@@ -176,52 +239,9 @@ def _tied(directory: Path, name: str, parameters: tuple[str, ...]) -> WeightErro
     )
 
 
-def _check(path: Path, settings: Mapping[str, Any]) -> None:
-    kind = settings.get("peft_type")
-    if kind != "LORA":
-        raise WeightError(
-            f"{path}: peft_type must be LORA to be merged\n  value: {shorten(kind)}\n  Merge it with PEFT."
-        )
-    for name, what in _REFUSED.items():
-        if settings.get(name):
-            raise WeightError(
-                f"{path}: {name} is not supported, as it {what}\n  value: {shorten(settings[name])}\n  Merge it with PEFT."
-            )
-    start = settings.get("init_lora_weights")
-    if start not in _UNCHANGED:
-        raise WeightError(
-            f"{path}: init_lora_weights {shorten(start)} is not supported, as it changes the base model's weights\n"
-            "  Convert the adapter with path_initial_model_for_weight_conversion of PEFT's save_pretrained, or merge it with PEFT."
-        )
-    for name in ("r", "lora_alpha"):
-        _check_number(path, name, settings.get(name, 8))
-    alphas = settings.get("alpha_pattern") or {}
-    if not isinstance(alphas, dict):
-        raise WeightError(
-            f"{path}: alpha_pattern must be an object\n  value: {shorten(alphas)}\n  Correct the field."
-        )
-    for pattern, value in alphas.items():
-        try:
-            re.compile(pattern)
-        except re.error as error:
-            raise WeightError(
-                f"{path}: alpha_pattern must have regular expressions: {error}\n  value: {shorten(pattern)}\n  Correct the field."
-            ) from None
-        _check_number(path, f"alpha_pattern.{pattern}", value)
-
-
-def _check_number(path: Path, name: str, value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-        raise WeightError(
-            f"{path}: {name} must be a number above 0\n  value: {shorten(value)}\n  Correct the field."
-        )
-
-
-def _change(
-    file: Path, module: str, held: Mapping[str, StoredTensor], settings: Mapping[str, Any]
-) -> LowRank:
-    embedding = "embedding_A" in held or "embedding_B" in held
-    down, up = (held.get(f"embedding_{part}" if embedding else part) for part in "AB")
+def _matrices(file: Path, module: str, held: Mapping[str, StoredTensor]) -> tuple[StoredTensor, StoredTensor]:
+    """A and B of a module, down and up."""
+    down, up = (held.get(part) or held.get(f"embedding_{part}") for part in "AB")
     if down is None or up is None:
         raise WeightError(
             f"{file}: {module} has one of the matrices A and B alone\n  Download the adapter again."
@@ -234,20 +254,21 @@ def _change(
     for matrix in (down, up):
         if matrix.dtype is None:
             raise WeightError(f"{file}: {matrix.name} {kind_fault(matrix.kind)}")
-    alphas = settings.get("alpha_pattern") or {}
-    alpha = next(
-        (value for key, value in alphas.items() if re.match(rf"(.*\.)?({key})$", module)),
-        settings.get("lora_alpha", 8),
-    )
-    rank = down.shape[0]
-    scale = alpha / (math.sqrt(rank) if settings.get("use_rslora") else rank)
+    return down, up
+
+
+def _change(
+    file: Path, module: str, held: Mapping[str, StoredTensor], settings: Mapping[str, Any]
+) -> LowRank:
+    down, up = _matrices(file, module, held)
+    scale = scale_of(module, down.shape[0], settings)
     magnitude = held.get("magnitude_vector")
     if magnitude is not None and math.prod(magnitude.shape) != up.shape[0]:
         raise WeightError(
             f"{file}: the magnitudes of {module} must be one for each of its {up.shape[0]} outputs\n"
             f"  value: {_sizes(magnitude.shape)}\n  Download the adapter again."
         )
-    return LowRank(down, up, scale, magnitude, embedding)
+    return LowRank(down, up, scale, magnitude, "embedding_A" in held)
 
 
 def _sizes(shape: tuple[int, ...]) -> str:

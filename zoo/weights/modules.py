@@ -12,9 +12,16 @@ from typing import Any
 from zoo.files.json_values import read_list, read_object
 from zoo.weights.source import WeightError
 
+SETTINGS = "sentence_bert_config.json"
+"""The settings file of the module Transformer, which limits the length of its inputs."""
+
+PROMPTS = "config_sentence_transformers.json"
+"""The file of sentence-transformers for usage: prompts, and the similarity function."""
+
 MODULES = "modules.json"
 DENSE = "Dense"
 LOGIT_SCORE = "LogitScore"
+POOLING, NORMALIZE, MASK, SPLADE = "Pooling", "Normalize", "MultiVectorMask", "SpladePooling"
 DENSE_PLACES = (f"1_{DENSE}", f"2_{DENSE}", f"3_{DENSE}")
 """The directories of the Dense modules by their place in the list: after Transformer, or after Transformer and Pooling, where a
 tensor of the first is ``2_Dense.linear.weight``."""

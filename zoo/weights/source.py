@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -57,3 +57,8 @@ class WeightSource(Protocol):
     def format(self, name: str) -> str | None:
         """The quantized format in which the source stores a parameter, such as Q4_1; None for float formats."""
         return None
+
+    @property
+    def calibrated(self) -> Sequence[str]:
+        """The names of the weights that are rounded for their inputs."""
+        return ()

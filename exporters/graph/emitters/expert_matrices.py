@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import torch
 
-from exporters.graph.emitters.linear import quantized
+from exporters.graph.emitters.linear import low_rank, quantized
 from exporters.graph.emitters.registry import Call, Operand
 from exporters.graph.quantization.interleaved import InterleavedMatrix
 from exporters.graph.quantization.matrix import QuantizedMatrix
@@ -73,7 +73,10 @@ def dtype_of(value: Value) -> torch.dtype:
 
 @dataclass(frozen=True)
 class ExpertMatrix:
-    """One matrix of every expert: the tensors that a loop scans, and the product with one expert's slice."""
+    """One matrix of every expert: the tensors that a loop scans, and the product with one expert's slice.
+
+    ``adapted``: whether the last two tensors are those of an adapter, D rank and rank H of an expert.
+    """
 
     experts: int
     scanned: Sequence[Value]
@@ -81,16 +84,28 @@ class ExpertMatrix:
     width: int
     dtype: torch.dtype
     biased: bool
+    adapted: bool
 
     @classmethod
     def of(cls, call: Call, matrices: ExpertWeights) -> ExpertMatrix:
         weight, blocks = matrices.weight, matrices.blocks(call)
         values = [weight.value] if blocks is None else [*codes(call, [matrices], blocks)]
         bias = [] if matrices.bias is None else [matrices.bias.value]
-        return cls(weight.static(0), [*values, *bias], blocks, weight.static(2), weight.dtype, bool(bias))
+        change = [*low_rank(call, weight, weight.dtype)] if weight.value.name in call.graph.adapted else []
+        scanned = [*values, *bias, *change]
+        width, dtype = weight.static(2), weight.dtype
+        return cls(weight.static(0), scanned, blocks, width, dtype, bool(bias), bool(change))
 
     def product(self, call: Call, x: Value, tensors: Sequence[Value]) -> Value:
-        """x @ weight^T + bias: N D -> N H."""
+        """x @ weight^T + bias, with the change of an adapter: N D -> N H."""
+        if self.adapted:
+            *tensors, down, up = tensors
+            change = call.op("MatMul", call.op("MatMul", x, down), up)
+            result: Value = call.op("Add", self._product(call, x, tensors), change)
+            return result
+        return self._product(call, x, tensors)
+
+    def _product(self, call: Call, x: Value, tensors: Sequence[Value]) -> Value:
         bias = [tensors[-1]] if self.biased else []
         if self.blocks is None:
             return call.op("Gemm", x, tensors[0], *bias, transB=1)

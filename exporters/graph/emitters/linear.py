@@ -71,12 +71,19 @@ def adapted(
 
 def _low_rank(call: Call, x: Operand, weight: Operand) -> Value:
     """x down up, of rank 0 without an adapter."""
-    name, (rows, columns) = weight.value.name, (weight.static(0), weight.static(1))
-    rank = f"{name.removesuffix('.weight')}.rank"
-    down = call.graph.adapter(name, "down", (columns, rank), x.dtype)
-    up = call.graph.adapter(name, "up", (rank, rows), x.dtype)
+    down, up = low_rank(call, weight, x.dtype)
     change: Value = call.op("MatMul", call.op("MatMul", x.value, down), up)
     return change
+
+
+def low_rank(call: Call, weight: Operand, dtype: torch.dtype) -> tuple[Value, Value]:
+    """The matrices of an adapter for a weight, or for the weights of stacked experts: columns x rank and rank x rows."""
+    name, (*experts, rows, columns) = weight.value.name, weight.info[0].shape
+    rank = f"{name.removesuffix('.weight')}.rank"
+    return (
+        call.graph.adapter(name, "down", (*experts, columns, rank), dtype),
+        call.graph.adapter(name, "up", (*experts, rank, rows), dtype),
+    )
 
 
 def _joined(call: Call, parts: Sequence[Operand]) -> Value:

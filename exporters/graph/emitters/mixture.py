@@ -39,7 +39,8 @@ def _expert_mixture(
     experts = MixtureCall(
         call, x, weights, chosen, logits, total, operands(into), operands([down])[0], inner, of_input
     )
-    activation = None if of_input else activation_attributes(inner)
+    adapted = any(matrix.weight.value.name in call.graph.adapted for matrix in (*experts.into, experts.down))
+    activation = None if of_input or adapted else activation_attributes(inner)
     quantized = experts.blocks is not None
     if activation is None or not call.graph.target.takes("QMoE" if quantized else "MoE", x.dtype):
         return every_expert(experts) if call.graph.target.static_shapes else expert_loop(experts)

@@ -74,8 +74,12 @@ def exact(model: onnx.ModelProto, half: torch.dtype | None, unrounded: Constants
     static = StaticInputs.of(model)
     for node in model.graph.node:
         graph.node.extend(static.exact_nodes(node) or _exact_nodes(node, graph, narrow))
+    halves = {value.name for value in graph.output if value.type.tensor_type.elem_type == TensorProto.FLOAT16}
+    for node in graph.node:
+        if node.op_type == "Cast" and node.output[0] in halves:  # scores for a client
+            node.attribute[0].i = FLOAT
     for value in (*graph.input, *graph.output):
-        if value.type.tensor_type.elem_type == narrow:
+        if value.type.tensor_type.elem_type == narrow or value.name in halves:
             value.type.tensor_type.elem_type = FLOAT
     return result
 

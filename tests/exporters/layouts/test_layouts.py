@@ -339,6 +339,12 @@ def test_genai_settings_name_the_hidden_states_of_drafts(tmp_path: Path) -> None
     assert draft["decoder"]["outputs"]["hidden_states"] == "last_hidden_state"
     assert "mtp" not in draft
     assert "zoo run TARGET --draft ." in (tmp_path / "draft" / "README.md").read_text()
+    deployed(gpt2(), tmp_path / "alone", "genai", verify=False)
+    half, full = onnx.TensorProto.FLOAT16, onnx.TensorProto.FLOAT
+    for name, dtype in (("main", half), ("draft", half), ("alone", full)):
+        outputs = onnx.load(tmp_path / name / "model.onnx", load_external_data=False).graph.output
+        (scores,) = (value for value in outputs if value.name == "logits")
+        assert scores.type.tensor_type.elem_type == dtype
 
 
 def test_genai_settings_describe_the_graphs_of_images(tmp_path: Path) -> None:

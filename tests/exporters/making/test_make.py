@@ -6,11 +6,12 @@ import json
 import os
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 
 import exporters.making.plan
 from exporters.making.artefacts import Zoo
@@ -275,3 +276,27 @@ def test_adapters_that_cannot_be_made(tmp_path: Path, adapters: str, options: st
     write_adapter(tmp_path / "tuned", 0)
     with pytest.raises(UserError, match=re.escape(fault)):
         plan_of(with_adapters(tmp_path, adapters, options))
+
+
+@pytest.mark.parametrize(
+    ("leaf", "change", "fault"),
+    [
+        ("A", lambda matrix: None, "feed_forward.up has one of the matrices A and B alone"),
+        ("A", lambda matrix: matrix[:, 1:], "feed_forward.up.weight: a change for 24 x 15, and the base has 24 x 16"),
+        ("A", lambda matrix: matrix[1:], "feed_forward.up have no product\n  value: 1 x 16 and 24 x 2"),
+        ("B", lambda matrix: matrix.log(), "feed_forward.up.lora_B.weight has values that are NaN or infinite"),
+    ],
+)  # fmt: skip
+def test_a_damaged_adapter_is_found_in_the_plan(
+    tmp_path: Path, leaf: str, change: Callable[[torch.Tensor], torch.Tensor | None], fault: str
+) -> None:
+    write_adapter(tmp_path / "tuned", 0)
+    file = tmp_path / "tuned" / "adapter_model.safetensors"
+    tensors = load_file(file)
+    name = next(name for name in tensors if f"lora_{leaf}" in name)
+    changed = change(tensors.pop(name))
+    save_file(tensors if changed is None else {**tensors, name: changed.contiguous()}, file)
+    with pytest.raises(UserError) as caught:
+        plan_of(with_adapters(tmp_path, "[x=tuned]"))
+    assert str(caught.value).startswith(f"{tmp_path / 'zoo.yaml'}: models.a: adapters: ")
+    assert fault in str(caught.value)

@@ -22,6 +22,7 @@ from exporters.quality.judge import NEW_TOKENS, input_batch
 from exporters.quality.pairs import random_pairs
 from exporters.quality.quality_inputs import QualityInputs
 from exporters.quality.runners import FloatModel
+from exporters.rounding import streaming
 from exporters.rounding.calibrated_weights import Rounding
 from exporters.rounding.calibration import calibration_batch, pass_over
 from exporters.rounding.gptq import FactoredProducts, gptq, products_of
@@ -149,6 +150,19 @@ def test_streaming_equals_calibrating_the_whole_model(make: Any, padded: bool, t
             assert torch.equal(values, expected[name])
             compared += 1
     assert compared >= 6
+
+
+def test_inputs_that_matrices_share_are_scanned_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scanned = list[str]()
+    monkeypatch.setattr(streaming, "check_finite", lambda rows, name: scanned.append(name))
+    spec = gpt2(d_model=64)
+    model = assemble(spec)
+    source = RandomWeights(model, spec)
+    calibrate(model, source, wanted(model), pass_over(batch(spec)), tmp_path, lambda done, count: None)
+    projections = {f"decoder.blocks.0.attention.{part}.weight" for part in ("query", "key", "value")}
+    assert projections <= wanted(model).keys()
+    assert len(projections.intersection(scanned)) == 1
+    assert scanned.count("decoder.blocks.0.attention.output.weight") == 1
 
 
 @one_in(80)

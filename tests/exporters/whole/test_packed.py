@@ -87,7 +87,7 @@ CASES: dict[str, tuple[Any, dict[str, Any], str]] = {
     "fp8 by tile": (fp8("tile"), TILED, ""),
     "nvfp4": (float4("multiplied"), modelopt("NVFP4"), ""),
     "packed nvfp4": (float4("divided"), {**COMPRESSED, "format": "nvfp4-pack-quantized"}, ""),
-    "mxfp4": (float4("exponents"), modelopt("W4A8_MXFP4_FP8"), ""),
+    "mxfp4": (float4("exponents", 32), modelopt("W4A8_MXFP4_FP8"), ""),
     "mxfp8": (mxfp8, modelopt("MXFP8"), ""),
     "modelopt int4": (modelopt_int4(scaled_inputs=False), modelopt("W4A16_AWQ"), "int4"),
     "modelopt awq": (modelopt_int4(scaled_inputs=True), modelopt("W4A16_AWQ"), ""),

@@ -79,7 +79,9 @@ def drawn_inputs(spec: Model, seed: int) -> dict[str, Tensor]:
         ids[torch.arange(3), torch.tensor([length - 1, length // 2, length - 1])] = end
     shape = spec.embedding_of(spec.image).input_shape(None)
     pixels = torch.randn((2, *shape), generator=generator)
-    return {"input_ids": ids, "pixel_values": pixels, "attention_mask": torch.ones_like(ids)}
+    count = spec.embedding_of(spec.text).segment_count
+    types = {"token_type_ids": torch.randint(count, ids.shape, generator=generator)} if count else {}
+    return {"input_ids": ids, "pixel_values": pixels, "attention_mask": torch.ones_like(ids), **types}
 
 
 @torch.no_grad()

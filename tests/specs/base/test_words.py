@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import pkgutil
 from typing import Literal
 
@@ -9,6 +10,7 @@ import pytest
 
 import specs.kinds
 import zoo.components
+import zoo.registry
 from specs.base import registry
 from specs.base.base import Component
 from specs.base.errors import PluginError
@@ -102,5 +104,14 @@ def test_the_files_of_both_folders_are_found() -> None:
     loaded = {kind.spec.__module__ for slot in registry.slots() for kind in registry.kinds(slot).values()}
     files = {f"specs.kinds.{module.name}" for module in pkgutil.iter_modules(specs.kinds.__path__)}
     assert {name for name in loaded if name.startswith("specs.kinds.")} <= files
-    built = {module.name for module in pkgutil.iter_modules(zoo.components.__path__)}
-    assert all(hasattr(zoo.components, name) for name in built)
+
+
+def test_every_builder_is_found_from_the_files_of_its_kind() -> None:
+    for built in pkgutil.iter_modules(zoo.components.__path__):
+        importlib.import_module(f"zoo.components.{built.name}")
+    variants = ((spec, module) for spec, some in zoo.registry._variants.items() for _, module in some)
+    for spec, module in (*zoo.registry._builders.items(), *variants, *zoo.registry._extensions):
+        package, _, file = module.__module__.rpartition(".")
+        if package == "zoo.components":
+            kinds = {base.__module__.rpartition(".")[2] for base in spec.__mro__}
+            assert any(file in (name, *zoo.components.EXTENSIONS.get(name, ())) for name in kinds), spec

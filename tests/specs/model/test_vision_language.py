@@ -37,6 +37,11 @@ PACKED_IMAGES = "embedding={kind: packed_patches, patch_size: 14}"
         (PRESET, ["image.bidirectional=image"], "image.bidirectional: belongs to the decoder of a vision-language model"),
         ("gpt2", ["decoder.bidirectional=image"], "decoder.bidirectional: belongs to the decoder of a vision-language model"),
         (PRESET, ["connector.shuffle=2", "connector.class_token=true"], "connector.shuffle: joins patches, and a class token is none"),
+        (
+            PRESET,
+            ["embedding.norm={kind: layer_norm}", "embedding.width=8"],
+            "embedding.norm: must not be combined with a width or a projection in a vision-language model",
+        ),
         (PRESET, ["position={kind: learned}"], "position.kind: must act inside attention in a vision-language model"),
         (PRESET, ["decoder.position={kind: sinusoidal}"], "decoder.position.kind: must act inside attention"),
         (PRESET, ["image.embedding={kind: spectrogram, mel_bins: 80}", "image.context_length=50"], "image.embedding.kind: must be patches"),

@@ -166,11 +166,10 @@ def fp8(scales_of: str, *, four_axes: bool = False) -> Pack:
 E2M1 = (0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6)
 
 
-def float4(scales_of: str) -> Pack:
+def float4(scales_of: str, size: int = 16) -> Pack:
     """4-bit floats in blocks: NVFP4 of Model Optimizer (``NVFP4QTensor``) and of compressed-tensors, and MXFP4."""
 
     def pack(rows: int, width: int, generator: torch.Generator) -> tuple[Tensors, Tensor]:
-        size = 32 if scales_of == "exponents" else 16
         codes = torch.randint(0, 16, (rows, width), generator=generator)
         packed = codes[:, 0::2] + 16 * codes[:, 1::2]
         whole = torch.tensor(0.0007)

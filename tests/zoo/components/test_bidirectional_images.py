@@ -73,10 +73,12 @@ def test_tokens_see_their_own_image_and_those_before_them(window: int | None) ->
     mask = torch.ones(1, len(IDS), dtype=torch.int64)
     assert torch.equal(dependence(filled(bidirectional(window=window)), mask), expected)
     assert dependence(filled(bidirectional("prompt", window)), mask).all()
+    near = (at[:, None] - at[None]).abs() < (window or len(IDS))
+    assert torch.equal(dependence(filled(bidirectional("windows", window)), mask), near)
 
 
 @pytest.mark.parametrize("static", [False, True])
-@pytest.mark.parametrize("of", ["image", "prompt"])
+@pytest.mark.parametrize("of", ["image", "prompt", "windows"])
 def test_steps_after_an_image_equal_a_full_pass(of: str, static: bool) -> None:
     model = filled(bidirectional(of, window=3, layers=2))
     ids = torch.tensor([[4, *[19] * 4, 5, 6, 7], [*[19] * 4, 8, 9, 10, 11]])
@@ -84,7 +86,9 @@ def test_steps_after_an_image_equal_a_full_pass(of: str, static: bool) -> None:
     with torch.no_grad():
         x = model.embed(ids, model.encode_images(images))
         at = model.positions(x, None, None, None).with_lookahead(model.ahead(ids))
-        whole = model.decode(x, at if of == "image" else at.with_prompt(torch.tensor([[6]])), None).logits
+        whole = model.decode(
+            x, at if of == "image" else model.in_prompt(at, torch.tensor([[6]])), None
+        ).logits
         given: dict[str, Any] = {}
         past = None
         if static:
@@ -111,8 +115,11 @@ def test_the_checks_tell_such_images_from_causal_ones(monkeypatch: pytest.Monkey
     assert {check.name for check in check_behaviour(spec).checks if check.status == "failed"} == {name}
 
 
-def test_the_checks_of_a_prompt_are_those_of_both_directions(monkeypatch: pytest.MonkeyPatch) -> None:
-    spec = bidirectional("prompt", window=1, layers=2)
+@pytest.mark.parametrize(("of", "window"), [("prompt", 1), ("windows", 2)])
+def test_the_checks_of_a_prompt_are_those_of_both_directions(
+    of: str, window: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = bidirectional(of, window=window, layers=2)
     found = {check.name: check.status for check in check_behaviour(spec).checks}
     assert found["decoder: bidirectional"] == found["decoder: cache, ragged prefill"] == "passed"
     assert "decoder: causal" not in found
@@ -130,6 +137,12 @@ def test_the_picture_of_visibility_has_a_prompt() -> None:
     assert allowed[:10, :10].all()
     assert not allowed[:10, 10:].any()
     assert allowed[10:].sum() == 2 * 10
+    spec = bidirectional("windows", window=2)
+    seen = sights(assemble(spec), spec)[-1]
+    assert seen.title == "decoder, causal; both directions within the prompt and windows, window of 2"
+    near = torch.ones(20, 20).tril(1).triu(-1).bool()
+    assert torch.equal(seen.allowed["none"][:9], near[:9])
+    assert not seen.allowed["none"][9:, 10:].triu(2).any()
 
 
 def test_the_picture_of_visibility_has_an_image() -> None:

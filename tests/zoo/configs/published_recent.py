@@ -7,19 +7,28 @@ from typing import Any
 from tests.zoo.configs.published_hybrids import CONV, FULL, LFM2
 
 SLIDING = "sliding_attention"
-_SIZES = {"2b": (2304, 9216, 26, 8, 4), "9b": (3584, 14336, 42, 16, 8)}
+_SIZES = {
+    "2b": (2304, 9216, 26, 8, 4, 256),
+    "9b": (3584, 14336, 42, 16, 8, 256),
+    "s": (512, 1024, 8, 8, 8, 64),
+    "b": (768, 2048, 12, 12, 12, 64),
+    "l": (1024, 2816, 24, 16, 16, 64),
+    "ml": (1152, 6912, 26, 4, 4, 256),
+    "xl": (2048, 5120, 24, 32, 32, 64),
+}
+"""Width, hidden width, layers, heads, heads of keys and their width, as Google's own program for T5Gemma states them."""
 
 
 def _module(size: str, **more: Any) -> dict[str, Any]:
     """One of the stacks of T5Gemma."""
-    width, hidden, layers, heads, kv_heads = _SIZES[size]
+    width, hidden, layers, heads, kv_heads, head_dim = _SIZES[size]
     return {
         "attention_bias": False, "attention_dropout": 0.0, "attn_logit_softcapping": 50.0, "classifier_dropout_rate": 0.0,
-        "dropout_rate": 0.0, "final_logit_softcapping": 30.0, "head_dim": 256, "hidden_activation": "gelu_pytorch_tanh",
+        "dropout_rate": 0.0, "final_logit_softcapping": 30.0, "head_dim": head_dim, "hidden_activation": "gelu_pytorch_tanh",
         "hidden_size": width, "initializer_range": 0.02, "intermediate_size": hidden,
         "layer_types": [SLIDING, FULL] * (layers // 2), "max_position_embeddings": 8192, "model_type": "t5_gemma_module",
         "num_attention_heads": heads, "num_hidden_layers": layers, "num_key_value_heads": kv_heads,
-        "query_pre_attn_scalar": 256, "rms_norm_eps": 1e-06, "rope_theta": 10000.0, "sliding_window": 4096,
+        "query_pre_attn_scalar": head_dim, "rms_norm_eps": 1e-06, "rope_theta": 10000.0, "sliding_window": 4096,
         "torch_dtype": "bfloat16", "use_cache": True, "vocab_size": 256000, **more,
     }  # fmt: skip
 
@@ -32,6 +41,27 @@ def _t5gemma(encoder: str, decoder: str) -> dict[str, Any]:
         "encoder": _module(encoder), "eos_token_id": [1, 107], "initializer_range": 0.02, "is_encoder_decoder": True,
         "model_type": "t5gemma", "pad_token_id": 0, "torch_dtype": "bfloat16", "transformers_version": "4.54.0.dev0",
         "use_cache": True,
+    }  # fmt: skip
+
+
+def _granite(
+    width: int, layers: int, heads: int, kv_heads: int, hidden: int, *, scale: float, scores: int, residual: float,
+    context: int = 131072,
+) -> dict[str, Any]:  # fmt: skip
+    """Granite 4.0 without state space layers: the values of the GGUF files that IBM publishes, in the fields of a config of the micro
+    size."""
+    return {
+        "architectures": ["GraniteMoeHybridForCausalLM"], "attention_bias": False, "attention_dropout": 0.0,
+        "attention_multiplier": scale, "bos_token_id": 100257, "dtype": "bfloat16", "embedding_multiplier": 12,
+        "eos_token_id": 100257, "hidden_act": "silu", "hidden_size": width, "initializer_range": 0.1,
+        "intermediate_size": hidden, "layer_types": ["attention"] * layers, "logits_scaling": scores,
+        "mamba_chunk_size": 256, "mamba_conv_bias": True, "mamba_d_conv": 4, "mamba_d_head": width // 64,
+        "mamba_d_state": 256, "mamba_expand": 2, "mamba_n_groups": 1, "mamba_n_heads": 128, "mamba_proj_bias": False,
+        "max_position_embeddings": context, "model_type": "granitemoehybrid", "normalization_function": "rmsnorm",
+        "num_attention_heads": heads, "num_experts_per_tok": 0, "num_hidden_layers": layers,
+        "num_key_value_heads": kv_heads, "num_local_experts": 0, "position_embedding_type": "rope",
+        "residual_multiplier": residual, "rms_norm_eps": 1e-05, "rope_scaling": None, "rope_theta": 10000000,
+        "shared_intermediate_size": hidden, "tie_word_embeddings": True, "vocab_size": 100352,
     }  # fmt: skip
 
 
@@ -58,6 +88,10 @@ RECENT: dict[str, dict[str, Any]] = {
     "t5gemma-2b-2b": _t5gemma("2b", "2b"),
     "t5gemma-9b-2b": _t5gemma("9b", "2b"),
     "t5gemma-9b-9b": _t5gemma("9b", "9b"),
+    **{f"t5gemma-{size}-{size}": _t5gemma(size, size) for size in ("s", "b", "l", "ml", "xl")},
+    "granite-4.0-micro": _granite(2560, 40, 40, 8, 8192, scale=0.015625, scores=10, residual=0.22),
+    "granite-4.0-1b": _granite(2048, 40, 16, 4, 4096, scale=0.0078125, scores=8, residual=0.22),
+    "granite-4.0-350m": _granite(1024, 28, 16, 4, 2048, scale=0.015625, scores=4, residual=0.263, context=32768),
     "trinity-nano": TRINITY,
     "trinity-mini": {
         **TRINITY, "hidden_size": 2048, "intermediate_size": 6144, "moe_intermediate_size": 1024,

@@ -117,7 +117,7 @@ def _with_images(text: str, fields: dict[str, int]) -> dict[str, Any]:
 
 
 INSIDE: dict[str, Callable[[dict[str, int]], dict[str, Any]]] = {
-    "clip": lambda fields: {"text_config": fields},
+    **dict.fromkeys(("clip", "metaclip_2", "chinese_clip"), lambda fields: {"text_config": fields}),
     "llava": lambda fields: {
         "text_config": {"model_type": "llama", **fields},
         "vision_config": {"model_type": "clip_vision_model"},
@@ -125,6 +125,10 @@ INSIDE: dict[str, Callable[[dict[str, int]], dict[str, Any]]] = {
     "gemma3": partial(_with_images, "gemma3_text"),
     "paligemma": partial(_with_images, "gemma"),
     "colpali": lambda fields: {"vlm_config": {"model_type": "paligemma", **_with_images("gemma", fields)}},
+    "modernvbert": partial(_with_images, "modernbert"),
+    "colmodernvbert": lambda fields: {
+        "vlm_config": {"model_type": "modernvbert", **_with_images("modernbert", fields)}
+    },
     "colqwen2": lambda fields: {"vlm_config": {"model_type": "qwen2_vl", **fields}},
     **dict.fromkeys(
         ("siglip", "owlvit", "idefics2", "idefics3", "smolvlm", "internvl"),

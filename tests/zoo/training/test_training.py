@@ -231,6 +231,50 @@ def test_training_is_a_plain_loop_of_torch(tmp_path: Path) -> None:
     assert (result.device, result.tokens) == ("cuda" if torch.cuda.is_available() else "cpu", 4 * 6)
 
 
+MODULE = {"kind": "next_token", "norm": {"kind": "layer_norm"}, "hidden_norm": {"kind": "layer_norm"}}
+
+
+def test_a_module_of_multi_token_prediction_learns_the_loss_of_deepseek(tmp_path: Path) -> None:
+    task, settings = Copy(3), Settings(steps=1, batch=4, seed=3)
+    spec = fitted(tiny.gpt2(embedding=MODULE), task)
+    result = trained(spec, task, settings, tmp_path)
+    module = zoo.build(spec, weights="random", seed=3)
+    main = zoo.build(fitted(tiny.gpt2(), task), weights="random", seed=3)
+    shared = {
+        name: values
+        for name, values in module.state_dict().items()
+        if name.startswith(("embedding.token", "head"))
+    }
+    main.load_state_dict({**main.state_dict(), **shared})
+    hidden = list[Tensor]()
+    main.decoder.register_forward_hook(lambda module, args, output: hidden.append(output[0]))
+    asked = task.passage("training", 4, 3, 0)
+    ids = torch.cat((asked.prompt, torch.full((4, 1), task.tokens), asked.continuation), 1)
+    asks = asked.continuation.shape[1]
+    first = main(ids[:, :-1]).logits[:, -asks:]
+    second = module(ids[:, 1:-1], hidden_states=hidden[0][:, :-1]).logits[:, -asks:]
+    losses = [
+        F.cross_entropy(logits.transpose(1, 2), asked.continuation).item() for logits in (first, second)
+    ]
+    assert result.losses == pytest.approx([losses[0] + 0.3 * losses[1]], rel=1e-5)
+    assert result.parameters == sum(parameter.numel() for parameter in module.parameters())
+
+
+@pytest.mark.slow
+def test_a_module_of_multi_token_prediction_learns(tmp_path: Path) -> None:
+    data = {**load("tiny-gpt").model_dump(exclude={"expect"}), "embedding": MODULE}
+    spec = fitted(shrunk(Model.model_validate(data), width=64), Copy(3))
+    result = trained(spec, Copy(3), Settings(steps=200), tmp_path)
+    assert result.last is not None
+    assert result.last.accuracy > 0.9
+
+
+def test_modules_are_compared_with_each_other() -> None:
+    named = [Contender("a", tiny.gpt2()), Contender("b", tiny.gpt2(embedding=MODULE))]
+    with pytest.raises(UserError, match=r"cannot be compared with other models: .*\n  value: b\n"):
+        contenders(named, Copy(3))
+
+
 def test_the_learning_rate_rises_then_falls() -> None:
     shares = [share_of_rate(step, 100) for step in range(100)]
     assert shares[:10] == pytest.approx([n / 10 for n in range(1, 11)])

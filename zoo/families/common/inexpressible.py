@@ -25,6 +25,9 @@ _DECOMPOSED = (
     "biases of scores that are computed from the queries, for the rows and the columns between two patches"
 )
 _DPT = "the outputs of several layers that convolutions fuse into an image (DPT)"
+_ATTENDED = "layers among those of a decoder that attend to an image instead of the text"
+_NEXT_TO_TEXT = "a decoder of queries, each of which gives a box for the words of a text"
+_LINES = "a network of convolutions that finds or reads the lines of a page"
 _WINDOWS_AND_GLOBAL = "attention within windows and to chosen tokens that all others see"
 
 INEXPRESSIBLE = {
@@ -34,10 +37,6 @@ INEXPRESSIBLE = {
     ),
     "florence2": "images whose width and resolution change between layers of convolutions and of attention among channels (DaViT), "
     "among the tokens of an encoder",
-    **dict.fromkeys(
-        ("modernvbert", "colmodernvbert"),
-        "images among the tokens of an encoder, all of which see each other (colpali and colqwen2 are supported)",
-    ),
     **dict.fromkeys(("swin", "swinv2", "donut-swin", "maskformer-swin"), _SHRINKING),
     "clap": f"audio whose width and resolution change between layers, and {_SHIFTED} (HTSAT)",
     "swin2sr": f"{_SHIFTED}, groups of layers with convolutions after them, and an enlarged image as the output",
@@ -123,11 +122,18 @@ INEXPRESSIBLE = {
     "rag": "a search for documents inside the model",
     # decoders
     "bitnet": "weights of -1, 0 and 1, and norms inside the branches",
+    **dict.fromkeys(("mllama", "mllama_text_model", "idefics"), _ATTENDED),
     **dict.fromkeys(
-        ("mllama", "mllama_text_model"),
-        "layers among those of a decoder that attend to an image instead of the text",
+        ("ernie4_5_vl_moe", "ernie4_5_vl_moe_text"),
+        "positions of images that take turns in the rotations of heads, and experts for images alone",
     ),
-    "ernie4_5_vl_moe": "positions of images that take turns in the rotations of heads, and experts for images alone",
+    **dict.fromkeys(
+        ("qwen2_5_omni", "qwen3_omni_moe"),
+        "a model that speaks what another one thinks (talker and vocoder; the text model of the thinker is supported)",
+    ),
+    "git": "images before the tokens of a decoder like BERT, instead of in the places of tokens",
+    "phi4_multimodal": "adapters inside the layers that images and sounds switch on",
+    "pi0": "actions of a robot by flow matching, beside a model that reads images",
     "kolibri1": "experts that are chosen by their scores before the sigmoid, and weighted by those after it",
     **dict.fromkeys(
         ("minimax_m3", "minimax_m3_vl", "minimax_m3_vl_text"), f"{_INDEXER}, and images among the tokens"
@@ -141,6 +147,17 @@ INEXPRESSIBLE = {
         ("csm_depth_decoder_model", "moshi_depth", "musicgen_decoder", "musicgen_melody_decoder"), _CODES
     ),
     **dict.fromkeys(("xcodec2", "neucodec", "wavtokenizer", "dia_decoder", "kyutai_speech_to_text"), _CODES),
+    **dict.fromkeys(
+        ("mimi_decoder", "mimi_encoder", "higgs_audio_v2_tokenizer", "wavtokenizer_encoder"), _CODES
+    ),
+    **dict.fromkeys(
+        (
+            "vibevoice_acoustic_tokenizer",
+            "vibevoice_acoustic_tokenizer_decoder",
+            "vibevoice_acoustic_tokenizer_encoder",
+        ),
+        _CODES,
+    ),
     **dict.fromkeys(("encodec", "dac", "mimi", "xcodec", "vits", "univnet", "speecht5_hifigan"), _CODES),
     # speech
     **dict.fromkeys(("sew", "sew-d"), "frames that are pooled before the layers and spread out after them"),
@@ -149,6 +166,12 @@ INEXPRESSIBLE = {
     **dict.fromkeys(
         ("seamless_m4t", "seamless_m4t_v2"), f"units of speech between two decoders, and {_CODES}"
     ),
+    **dict.fromkeys(
+        ("moonshine_streaming", "moonshine_streaming_encoder"),
+        "frames of a waveform that causal convolutions join, and windows over them",
+    ),
+    "pop2piano": "a spectrogram in the place of the encoder's tokens",
+    "esmfold2": "structures of proteins as the output",
     "fastspeech2_conformer": "durations of tokens, which become frames",
     # images
     **dict.fromkeys(
@@ -174,6 +197,32 @@ INEXPRESSIBLE = {
     **dict.fromkeys(("segformer", "glpn"), f"{_PYRAMID}, and {_MASKS}"),
     **dict.fromkeys(("sam", "sam2", "sam_hq", "maskformer", "mask2former", "oneformer", "upernet"), _MASKS),
     **dict.fromkeys(("rt_detr", "rt_detr_v2", "d_fine", "dab-detr"), _BOXES),
+    **dict.fromkeys(("grounding-dino", "mm-grounding-dino", "omdet-turbo"), _NEXT_TO_TEXT),
+    **dict.fromkeys(
+        ("siglip2", "siglip2_vision_model"),
+        "images of any shape, whose trained positions are resized (NaFlex)",
+    ),
+    **dict.fromkeys(("aimv2", "aimv2_vision_model"), "a norm of patches before their positions are added"),
+    **dict.fromkeys(
+        ("mlcd", "mlcd_vision_model"), "a trained angle by which the class token rotates beside patches"
+    ),
+    **dict.fromkeys(
+        ("pix2struct", "pix2struct_vision_model"),
+        "images of any shape, whose patches have embeddings of rows and columns",
+    ),
+    "vitdet": f"{_DECOMPOSED}, and attention within windows of patches",
+    "vitpose_backbone": "patches of an image with a border around it",
+    "mgp-str": "trained queries that each read one character of an image",
+    **dict.fromkeys(("chameleon", "emu3", "janus", "glm_image"), _IMAGE_CODES),
+    **dict.fromkeys(("align", "pp_lcnet_v3", "pp_lcnet_v4"), _CONVOLUTIONS),
+    **dict.fromkeys(
+        (
+            *("pp_ocrv5_mobile_det", "pp_ocrv5_mobile_rec", "pp_ocrv5_server_det", "pp_ocrv5_server_rec"),
+            *("pp_ocrv6_medium_det", "pp_ocrv6_small_det", "pp_ocrv6_small_rec", "pp_ocrv6_tiny_rec"),
+        ),
+        _LINES,
+    ),
+    **dict.fromkeys(("slanet", "slanext"), "recurrent layers (GRU) that write the structure of a table"),
     **dict.fromkeys(("deimv2", "lw_detr", "rf_detr", "pp_doclayout_v2", "pp_doclayout_v3"), _QUERIES),
     **dict.fromkeys(("blip_2_qformer", "instructblip_qformer", "instructblipvideo_qformer"), _QFORMER),
     **dict.fromkeys(("chameleon_vqgan", "emu3_vqgan", "janus_vqgan", "glm_image_vqmodel"), _IMAGE_CODES),
@@ -182,7 +231,7 @@ INEXPRESSIBLE = {
         (
             *("sam_mask_decoder", "sam2_mask_decoder", "sam3_mask_decoder", "sam_hq_mask_decoder"),
             *("edgetam", "edgetam_mask_decoder", "edgetam_video", "sam2_video", "sam3_tracker"),
-            *("sam3_video", "seggpt"),
+            *("sam3", "sam3_video", "sam3_lite_text", "seggpt", "clipseg", "vitmatte"),
         ),
         _MASKS,
     ),
@@ -190,7 +239,7 @@ INEXPRESSIBLE = {
         ("hgnet_v2", "dinov3_convnext", "rt_detr_resnet", "textnet", "align_vision_model", "pp_lcnet"),
         _CONVOLUTIONS,
     ),
-    **dict.fromkeys(("xclip_vision_model", "videoprism_vision_model"), _FRAMES),
+    **dict.fromkeys(("xclip", "xclip_vision_model", "videoprism", "videoprism_vision_model"), _FRAMES),
     "yolos": "trained queries among the patches, each of which gives a class and a box",
     "imagegpt": "scores of one class fewer than the embedding has",
     "vitpose": "heat maps as the output",

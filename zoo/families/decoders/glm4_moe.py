@@ -17,39 +17,56 @@ from zoo.families.common.mixtures import (
     sigmoid_router,
 )
 from zoo.families.common.next_token import next_token_class, with_next_layer
+from zoo.families.common.rope import RopeField
+from zoo.families.common.template import Template
 
-_FIELDS = LlamaFields(
-    vocab_size=151552, intermediate_size=10944, layers=46, heads=96, kv_heads=8, context=131072, eps=1e-5
-)
-_BIAS = f.Bool("attention_bias", default=False)
-_QK_NORM = {"norm": _FIELDS.norm, "over": "head"}
-_MIXTURE = sigmoid_mixture(
-    _FIELDS,
-    sigmoid_router(ExpertGroups(1, 1, 2), normalize=True, scale=1.0),
-    experts=128,
-    top_k=8,
-    hidden=1408,
-    shared=1,
-)
 
+def glm4_moe_fields(vocab_size: int, context: int) -> LlamaFields:
+    """The fields of a config with these defaults."""
+    return LlamaFields(
+        vocab_size=vocab_size,
+        intermediate_size=10944,
+        layers=46,
+        heads=96,
+        kv_heads=8,
+        context=context,
+        eps=1e-5,
+    )
+
+
+def glm4_moe_body(
+    fields: LlamaFields, position: RopeField, *, bias: bool, **more: Template
+) -> dict[str, Template]:
+    """The template of a decoder; ``bias`` is the default of its attention, and ``more`` are further keys of it."""
+    biases = f.Bool("attention_bias", default=bias)
+    mixture = sigmoid_mixture(
+        fields,
+        sigmoid_router(ExpertGroups(1, 1, 2), normalize=True, scale=1.0),
+        experts=128,
+        top_k=8,
+        hidden=1408,
+        shared=1,
+    )
+    return fields.body(
+        attention={"bias": {"query": biases, "key": biases, "value": biases, "output": False}, **more},
+        position=position,
+        feed_forward=mixture,
+        varies=(FirstLayers(fields.feed_forward(), 1),),
+    )
+
+
+_FIELDS = glm4_moe_fields(151552, 131072)
 _SCORES = language_modeling(tied=False, bias=False)
-_BODY = _FIELDS.body(
-    attention={
-        "bias": {"query": _BIAS, "key": _BIAS, "value": _BIAS, "output": False},
-        "qk_norm": f.When(f.Bool("use_qk_norm", default=False), _QK_NORM),
-    },
-    position=_FIELDS.rope(fraction=0.5),
-    feed_forward=_MIXTURE,
-    varies=(FirstLayers(_FIELDS.feed_forward(), 1),),
-    more={"*": f.Stated(num_nextn_predict_layers=0)},
-)
-
+_QK_NORM = f.When(f.Bool("use_qk_norm", default=False), {"norm": _FIELDS.norm, "over": "head"})
+_BODY = {
+    **glm4_moe_body(_FIELDS, _FIELDS.rope(fraction=0.5), bias=False, qk_norm=_QK_NORM),
+    "*": f.Stated(num_nextn_predict_layers=0),
+}
+TENSORS = llama_tensors("glm4_moe", *EXPERTS, CORRECTION, *layer_modules(shared("shared_experts")))
 FAMILIES = (
     Family(
         "glm4_moe",
-        with_next_layer(
-            llama_tensors("glm4_moe", *EXPERTS, CORRECTION, *layer_modules(shared("shared_experts")))
-        ),
+        with_next_layer(TENSORS),
         _BODY,
         {
             "Glm4MoeForCausalLM": _SCORES,

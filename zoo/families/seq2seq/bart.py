@@ -1,4 +1,5 @@
-"""BART (Lewis et al., 2019), PLBart (Ahmad et al., 2021), Blenderbot (Roller et al., 2020) and mBART (Liu et al., 2020)."""
+"""BART (Lewis et al., 2019), PLBart (Ahmad et al., 2021), Blenderbot (Roller et al., 2020), mBART (Liu et al.,
+2020) and MVP without prompts (Tang et al., 2022)."""
 
 from __future__ import annotations
 
@@ -52,4 +53,12 @@ FAMILIES = (
         {"BlenderbotForConditionalGeneration": CONDITIONAL_GENERATION, "BlenderbotModel": BODY},
     ),
     BartFields(_PRE_NORM, _LEARNED, embedding_norm=True).family("mbart", _classes("MBart", labels=2)),
+    BartFields(
+        _POST_NORM, _LEARNED, embedding_norm=True, vocab_size=f.Int("vocab_size", default=50267)
+    ).family(
+        "mvp",
+        _classes("Mvp", labels=3),
+        fixed={"use_prompt": (False, "prompts inside attention are not supported")},
+        training=("prompt_length", "prompt_mid_dim"),
+    ),
 )

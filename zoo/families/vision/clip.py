@@ -84,16 +84,18 @@ VISION_BODY = vision_body(
 )
 
 
-class _End(Field):
+class End(Field):
     """The token at which a text is pooled.
 
     Configs from before 2023 set eos_token_id to 2, for which the reference takes the highest id in the text: that of the
     tokenizer's end of text, unless tokens were added after it.
     """
 
+    old: int | None = 2
+
     def read(self, config: Config) -> Data:
         end: int = config.int("eos_token_id", default=49407)
-        if end == 2:
+        if end == self.old:
             return {"token": "highest"}
         vocab_size: int = _TEXT_BODY["vocab_size"].read(config)
         if not 0 <= end < vocab_size:
@@ -151,7 +153,7 @@ _VISION_TENSORS = Tensors(
 
 _PROJECTED = {"projection": f.Int("projection_dim", default=512)}
 _IGNORED = ("projection_dim", "initializer_factor")
-_TEXT_HEAD, _VISION_HEAD = {"pooling": _End()}, {"pooling": "first", "norm": _NORM}
+_TEXT_HEAD, _VISION_HEAD = {"pooling": End()}, {"pooling": "first", "norm": _NORM}
 _VECTORS = {"normalize": True}
 TEXT = Family(
     "clip_text_model",

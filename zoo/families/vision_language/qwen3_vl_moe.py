@@ -20,7 +20,7 @@ _FIELDS = LlamaFields(
 _EXPERTS, _OURS = f"{LAYER}mlp.experts.", f"{BLOCK}feed_forward.experts."
 
 
-def _experts(gate_up: Transform, down: Transform) -> tuple[Rule, ...]:
+def experts_in_one(gate_up: Transform, down: Transform) -> tuple[Rule, ...]:
     """The experts of a layer, each matrix of all of them as one tensor."""
     return (
         Rule(f"{_EXPERTS}gate_up_proj", (f"{_OURS}gate.weight", f"{_OURS}up.weight"), gate_up),
@@ -34,7 +34,7 @@ def _decoder(experts: tuple[Rule, ...]) -> Tensors:
 
 TEXT = Family(
     "qwen3_vl_moe_text",
-    _decoder(_experts(Stacked(1), SAME)),
+    _decoder(experts_in_one(Stacked(1), SAME)),
     _FIELDS.body(
         attention={
             "bias": f.Bias("attention_bias", default=False),
@@ -61,7 +61,7 @@ def _whole(decoder: Tensors, other: Tensors | None = None) -> Tensors:
     )
 
 
-_TRANSPOSED = _decoder(_experts(Transposed(Stacked(1)), Transposed()))
+_TRANSPOSED = _decoder(experts_in_one(Transposed(Stacked(1)), Transposed()))
 """The decoder as published, and written by transformers before 5: matrices of experts are d_in x d_out."""
 
 FAMILIES = (

@@ -1,5 +1,5 @@
-"""Retrieval of document images by late interaction (Faysse et al., 2024): ``ColPaliForRetrieval`` and ``ColQwen2ForRetrieval``, a
-PaliGemma or a Qwen2-VL with a normalized projection of every token's vector."""
+"""Retrieval of document images by late interaction (Faysse et al., 2024): ``ColPaliForRetrieval``, ``ColQwen2ForRetrieval`` and
+``ColModernVBertForRetrieval``, a PaliGemma, a Qwen2-VL or a ModernVBERT with a normalized projection of every token's vector."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from zoo.families.common.rope import rope_of
 from zoo.families.common.template import Data, FieldContext, UnfitError, read, write
 from zoo.families.common.tensors import Rule, Tensors, affine
 from zoo.families.common.vision_language import TEXT_CONFIG
+from zoo.families.vision_language.modernvbert import FAMILIES as MODERNVBERT
 from zoo.families.vision_language.paligemma import FAMILIES as PALIGEMMA
 from zoo.families.vision_language.qwen2_vl import FAMILIES as QWEN2_VL
 
@@ -96,4 +97,5 @@ def _inside(rule: Rule) -> Rule:
 FAMILIES = (
     _family("colpali", "ColPaliForRetrieval", PALIGEMMA[0]),
     _family("colqwen2", "ColQwen2ForRetrieval", QWEN2_VL[0], sectioned=True),
+    _family("colmodernvbert", "ColModernVBertForRetrieval", MODERNVBERT[0]),
 )

@@ -1,4 +1,4 @@
-"""BART and mBART against transformers."""
+"""BART and its kin against transformers."""
 
 from __future__ import annotations
 
@@ -66,6 +66,11 @@ class TestPLBart(TestBart):
     model_class = hf.PLBartForConditionalGeneration
     heads = ("Model",)
     refusals = ()
+
+
+class TestMvp(TestBart):
+    model_class = hf.MvpForConditionalGeneration
+    refusals = (("use_prompt", True, "must be false", "prompts inside attention"),)
 
 
 class TestBlenderbot(TestBart):

@@ -1,20 +1,17 @@
-"""ColPali and ColQwen2 against transformers."""
+"""ColPali, ColQwen2 and ColModernVBERT against transformers."""
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
-import pytest
 import transformers as hf
 from hypothesis import strategies as st
 
-from specs.base.errors import UserError
+from tests.parity.families.vision_language import test_modernvbert as modernvbert
 from tests.parity.families.vision_language import test_paligemma as paligemma
 from tests.parity.families.vision_language import test_qwen2_vl as qwen2_vl
 from tests.parity.families.vision_language.test_gemma3_images import UNREAD
 from tests.parity.families.vision_language_tests import VisionLanguageTests
-from zoo.configs.importing import import_spec
 
 WIDTHS = st.integers(2, 9)
 
@@ -71,7 +68,15 @@ class TestColQwen2(VisionLanguageTests):
         }
 
 
-def test_a_model_whose_encoder_reads_images_is_refused(tmp_path) -> None:
-    (tmp_path / "config.json").write_text(json.dumps({"model_type": "colmodernvbert", "vlm_config": {}}))
-    with pytest.raises(UserError, match="images among the tokens of an encoder, all of which see each other"):
-        import_spec(tmp_path)
+class TestColModernVBert(VisionLanguageTests):
+    model_class = hf.ColModernVBertForRetrieval
+    configs = _inside("modernvbert", modernvbert.CONFIGS)
+    options = {"without": tuple(f"vlm.{name}" for name in modernvbert.UNREAD), "by_row": True}
+    refusals = (("vlm_config.model_type", "paligemma", "is not a supported family here"),)
+
+    @staticmethod
+    def draw(data):
+        return {
+            "vlm_config": {"model_type": "modernvbert", **modernvbert.TestModernVBert.draw(data)},
+            "embedding_dim": WIDTHS,
+        }

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.parity.families.draws import EPS, FLAG
 from tests.parity.families.family import SPECIAL, FamilyTests
 from tests.parity.families.llamas import draw_llama, rotation
+from tests.parity.families.mixtures import draw_routed
 
 
 def sections(pairs: int, theta: float = 500.0, **more: Any) -> dict[str, Any]:
@@ -127,3 +128,32 @@ class TestGlm4vText(TextTests):
 class TestGlmOcrText(TextTests):
     model_class = hf.GlmOcrTextModel
     configs = TestGlm4vText.configs
+
+
+class TestGlm4vMoeText(TextTests):
+    model_class = hf.Glm4vMoeTextModel
+    configs = {
+        "dense first": {
+            **QWEN2["grouped"], "head_dim": 8, "moe_intermediate_size": 9, "n_routed_experts": 8, "num_experts_per_tok": 3,
+            "n_shared_experts": 2, "n_group": 4, "topk_group": 2, "routed_scaling_factor": 1.5, "first_k_dense_replace": 1,
+            "rope_parameters": sections(2, partial_rotary_factor=0.5),
+        },
+    }  # fmt: skip
+    has_head_dim = True
+
+    @classmethod
+    def draw(cls, data):
+        drawn = super().draw(data)
+        pairs = data.draw(st.integers(1, 3), "rotated pairs")
+        return {
+            **drawn, **draw_routed(data, drawn["num_hidden_layers"]), "attention_bias": FLAG, "rms_norm_eps": EPS,
+            "head_dim": 4 * pairs, "rope_parameters": sections(pairs, partial_rotary_factor=0.5),
+        }  # fmt: skip
+
+
+class TestQwen3OmniMoeText(TestQwen3VlMoeText):
+    model_class = hf.Qwen3OmniMoeThinkerTextModel
+    configs = {
+        "grouped": {**TestQwen3VlMoeText.configs["grouped"], "norm_topk_prob": False},
+    }
+    draws = dict(rms_norm_eps=EPS, attention_bias=FLAG, norm_topk_prob=FLAG)
