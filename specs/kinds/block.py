@@ -133,7 +133,7 @@ class BlockParts(Component):
     @property
     def reads_second(self) -> bool:
         """Whether it reads the second stream of the embedding."""
-        position = None if self.attention is None else self.attention.own_position
+        position = self.own_position
         return self.passes_second or (position is not None and position.reads_second)
 
     def branch_width(self, d_model: int) -> int:

@@ -10,7 +10,7 @@ from specs.base.registry import register
 from specs.base.words import PartContext
 from specs.kinds.embedding import CORNERS
 from specs.kinds.mixer import AttentionKind
-from specs.kinds.position import PositionKind
+from specs.kinds.position import PositionKind, equal_heads_faults
 
 
 @register("position")
@@ -42,10 +42,7 @@ class RelativeBoxes(PositionKind):
                 self.kind,
                 "Add corners: 100 to the embedding.",
             )
-        if not attention.projects_heads:
-            yield Fault(
-                ("kind",), "requires queries of every head", self.kind, "Use an attention of kind multi_head."
-            )
+        yield from equal_heads_faults(self, attention)
         if context.d_model % (8 * CORNERS):
             yield Fault(
                 ("kind",),

@@ -219,15 +219,15 @@ class Mapped(Field):
         return self.field.write(self.written(value), context)
 
 
-def after_padding() -> Mapped:
-    """The offset of the first position, which follows the padding token's id."""
+def after_padding(default: int = 1) -> Mapped:
+    """The offset of the first position, which follows the padding token's id, by ``default`` a family's."""
 
     def padding(offset: int) -> int:
         if not offset:
             raise UnfitError("position.offset 0: it is 1 after the padding token's id")
         return offset - 1
 
-    return Mapped(Int("pad_token_id", default=1), lambda padding: padding + 1, padding)
+    return Mapped(Int("pad_token_id", default=default), lambda padding: padding + 1, padding)
 
 
 class Equal(Field):

@@ -24,7 +24,7 @@ from zoo.families.encoders.roberta import TENSORS
 
 _WIDTH, _HIDDEN = f.Int("hidden_size", default=768), f.Int("intermediate_size", default=3072)
 _HEADS = f.Int("num_attention_heads", default=12)
-_PADDING = f.Mapped(f.Int("pad_token_id", default=0), lambda padding: padding + 1, lambda offset: offset - 1)
+_PADDING = f.after_padding(0)
 
 
 class _Shrunk(Field):
