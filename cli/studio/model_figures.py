@@ -147,9 +147,9 @@ class ModelFigures:
         return base
 
     def _trained_in(self, dtype: FloatPrecision) -> tuple[torch.dtype, ...]:
-        """The dtypes of the step that is read for one: all for an encoder, whose memory is that of a layer's activations."""
+        """The dtypes in which a training step is read: the one asked for, or all for encoders, as memory on devices needs all."""
         dtypes = [dtype] if self.spec.decodes else DTYPES
-        return tuple(dict.fromkeys(traced_dtype(DTYPES[each]) for each in dtypes))
+        return tuple(dict.fromkeys(traced_dtype(DTYPES[name]) for name in dtypes))
 
     def report(self, lengths: Lengths, precision: str) -> Report:
         """The report at some sizes with weights in a precision, as ``zoo report`` prints it."""

@@ -1,4 +1,4 @@
-"""What a module states of itself: its kind, and the role of its parameters and of those inside, for the shares of a model."""
+"""Roles that modules state: the kind of a module and the role of its parameters, for the shares of a model."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class ExpertsPart(Part):
 
 @dataclass(frozen=True)
 class Sum:
-    """Branches from one point that meet in a sign, which is that of their sum, or in a part; an empty one is the skip connection."""
+    """Branches from one point that meet in the sign of a sum or another function, or in a part; an empty branch is the skip connection."""
 
     ways: tuple[Way, ...]
     join: str | Part = "+"

@@ -151,8 +151,8 @@ def _joined(parts: list[TrainingPart], layers: list[str]) -> _ReducedStep:
 
     outputs = list[KeptTensor]()
     for part in parts:
-        for tensors, found in ((fused, part.fused), (unfused, part.unfused), (operands, part.operands)):
-            for kept in map(known, found):
+        for tensors, more in ((fused, part.fused), (unfused, part.unfused), (operands, part.operands)):
+            for kept in map(known, more):
                 tensors.setdefault(kept.value, kept)
         outputs = [known(kept) for _, kept in part.outputs]
         handed |= {name: kept for (name, _), kept in zip(part.outputs, outputs, strict=True)}

@@ -67,7 +67,7 @@ def training_parts(spec: Model, dtypes: tuple[torch.dtype, ...]) -> list[dict[to
     read = [(torch.float16, dtypes)] if shared else [(dtype, (dtype,)) for dtype in dtypes]
     by_dtype = [_parts(TracedModel(spec, traced), wanted) for traced, wanted in read]
     return [
-        {dtype: part for found in parts for dtype, part in found.items()}
+        {dtype: part for variants in parts for dtype, part in variants.items()}
         for parts in zip(*by_dtype, strict=True)
     ]
 
@@ -91,7 +91,7 @@ def _key(subject: tuple[TracedModel, Task]) -> Hashable | None:
 def _part(
     subject: tuple[TracedModel, Task], dtypes: tuple[torch.dtype, ...], trained: frozenset[str]
 ) -> tuple[dict[torch.dtype, TrainingPart], frozenset[str]]:
-    """A part by dtype, and its outputs that get a gradient; ``trained``: those of earlier parts.
+    """A part of a step by dtype, and the outputs of it that get a gradient; ``trained``: such outputs of earlier parts.
 
     The part in float32 is that in float16 without casts.
     """

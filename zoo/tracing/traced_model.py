@@ -96,12 +96,12 @@ def _outputs(subject: tuple[TracedModel, Task]) -> tuple[Placeholder, ...]:
     traced, task = subject
     trace = traced.trace(task)
     outputs: Any = trace.graph.output_node().args[0]
-    found = list[Placeholder]()
+    placeholders = list[Placeholder]()
     for name, node in outputs.items():
         first, second = node.meta["info"]
         dims: Any = map(trace.symbols.name, zip(first.shape, second.shape, strict=True))
-        found.append(Placeholder(f"{task.name}.{name}", first.dtype, tuple(dims)))
-    return tuple(found)
+        placeholders.append(Placeholder(f"{task.name}.{name}", first.dtype, tuple(dims)))
+    return tuple(placeholders)
 
 
 _KEPT = 2
