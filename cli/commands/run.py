@@ -15,7 +15,7 @@ from cli.options.options import (
     check_draft_tokens,
 )
 from cli.terminal.option import AsJson, Quiet, option
-from cli.terminal.option_groups import DECODING, INPUTS
+from cli.terminal.option_groups import DECODING, INPUTS, SCORES
 
 if TYPE_CHECKING:
     from cli.options.run_inputs import RunInputs
@@ -43,18 +43,18 @@ class RunOptions:
     ] = None
     query: Annotated[
         list[str] | None,
-        option("TEXT", "Query to rank the texts for, by each head and all; repeatable.", INPUTS),
+        option("TEXT", "Query to rank the texts for; repeatable.", INPUTS),
     ] = None
     head_weight: Annotated[
         list[str] | None,
-        option("NAME=W", "Weight of a head in the score of all heads; repeatable.  [default: 1]", INPUTS),
+        option("NAME=W", "Weight of a head in the score of all heads; repeatable.  [default: 1]", SCORES),
     ] = None
     labels: Annotated[
         list[str] | None,
-        option("A,B", "Labels of the entities to find in the texts; repeatable.", INPUTS),
+        option("A,B", "Labels of entities to find; repeatable.", INPUTS),
     ] = None
     threshold: Annotated[
-        float | None, option("P", "Score that an entity must exceed.  [default: 0.5]", INPUTS, min=0, max=1)
+        float | None, option("P", "Score that an entity must exceed.  [default: 0.5]", SCORES, min=0, max=1)
     ] = None
     tokenizer: Tokenizer = None
     max_new_tokens: Annotated[
@@ -223,7 +223,7 @@ def run(directory: ExportDirectory, options: RunOptions) -> None:
       zoo run build/llama --text "Once upon" --draft build/llama-small
       zoo run build/minilm --text "A cat sat." --text "A cat was sitting."
       zoo run build/bge-m3 --query "cats" --text "Cats sleep." --text "Dogs bark."
-      zoo run build/gliner --labels person,city --text "Ada Lovelace lived in London."
+      zoo run build/gliner --labels person,city --text "Ada lived in London."
       zoo run build/vit-base-16 --image cat.png --image dog.jpg
       zoo run build/whisper-tiny --audio speech.wav
       zoo run build/clip-vit-b32 --image cat.png --text "a cat" --text "a dog"

@@ -13,6 +13,7 @@ SEARCH = "Search"
 OUTPUT = "Output"
 
 DECODING = "Decoding"
+SCORES = "Scores"
 TRAINING = "Training"
 GRAPHS = "Graphs"
 CACHE = "KV cache"
@@ -26,7 +27,7 @@ RANDOM = "Random weights"
 FIRST = (MODEL, INPUTS, RUNS, PRECISION, TASK, SIZES, ACTION, SEARCH, OUTPUT)
 """The groups that ``--help`` shows, in order.  Options that name no group are of :data:`OUTPUT`."""
 
-DETAILS = (RANDOM, DECODING, TRAINING, GRAPHS, CACHE, INT4, QUALITY, MAPS, MACHINE, TREE)
+DETAILS = (RANDOM, DECODING, SCORES, TRAINING, GRAPHS, CACHE, INT4, QUALITY, MAPS, MACHINE, TREE)
 """The groups that only ``--help-all`` shows, where the help of a command takes more than :data:`SCREEN` lines."""
 
 SCREEN = 38

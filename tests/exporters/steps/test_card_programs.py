@@ -47,7 +47,7 @@ HEADS: dict[str, dict[str, Any]] = {
     },
     "spans": {"label_token": 2, "max_width": 3},
 }
-ALONE = {"distilled_classification", "contrastive", "detection", "patch_boxes"}
+ALONE = {"distilled_classification", "contrastive", "detection", "masks", "patch_boxes"}
 """Heads of one kind of model."""
 
 VECTORS = r"last_hidden_state \(1, \d+, 8\)"
