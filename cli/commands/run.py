@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -228,33 +228,26 @@ def run(directory: ExportDirectory, options: RunOptions) -> None:
       zoo run build/whisper-tiny --audio speech.wav
       zoo run build/clip-vit-b32 --image cat.png --text "a cat" --text "a dog"
     """
-    from cli.options.run_inputs import (
-        GivenOptions,
-        RunInputs,
-        read_inputs,
-        read_pages,
-        read_pair,
-        read_queries,
-    )
+    from cli.options import run_inputs as reading
     from cli.running.encoded import print_encoded
     from cli.running.matches import print_matches
     from cli.running.output import RunContext
     from cli.running.pages import check_pages, print_pages
     from exporters.runtime.exported import open_export
-    from exporters.runtime.spans import THRESHOLD
     from exporters.runtime.text import find_text
 
     exported = open_export(directory, options.provider, options.adapter)
     text_codec = find_text(directory, options.tokenizer, needed=bool(options.text or options.query))
     if text_codec is not None:
         text_codec.use(exported.sentences)
-    inputs = GivenOptions(options.text or [], options.ids or [], options.image or [], options.audio or [])
+    inputs = reading.GivenOptions(
+        options.text or [], options.ids or [], options.image or [], options.audio or []
+    )
     options.check(exported.spec)
     _tell_boxes(exported.spec)
     if exported.spec.architecture == "dual-encoder":
-        print_matches(
-            exported, *read_pair(inputs, exported, text_codec), as_json=options.as_json, quiet=options.quiet
-        )
+        pair = reading.read_pair(inputs, exported, text_codec)
+        print_matches(exported, *pair, as_json=options.as_json, quiet=options.quiet)
         return
 
     def context(values: RunInputs) -> RunContext:
@@ -263,21 +256,30 @@ def run(directory: ExportDirectory, options: RunOptions) -> None:
     labels = options.entity_labels(exported.spec, text_codec)
     if ranks_pages(exported.spec):
         tokenizer = check_pages(inputs, options.query, exported, text_codec)
-        print_pages(context(read_pages(inputs, exported, tokenizer)), options.query or [], tokenizer)
+        print_pages(context(reading.read_pages(inputs, exported, tokenizer)), options.query or [], tokenizer)
         return
     if options.query:
-        asked, ranked = read_queries(options.query, inputs, exported, text_codec)
+        asked, ranked = reading.read_queries(options.query, inputs, exported, text_codec)
         print_encoded(context(ranked), context(asked), options.head_weights)
     elif exported.spec.decodes:
-        _generate(context(read_inputs(inputs, exported, text_codec)), options)
+        _generate(context(reading.read_inputs(inputs, exported, text_codec)), options)
     else:
-        if exported.spec.head.span_width is not None and not labels:
-            _tell_words()
-        read = read_inputs(inputs, exported, text_codec)
-        shown = context(RunInputs(read.values, "text", [*inputs.texts]) if labels else read)
-        threshold = THRESHOLD if options.threshold is None else options.threshold
-        print_encoded(shown, None, options.head_weights, labels, threshold)
+        read = reading.read_inputs(inputs, exported, text_codec)
+        _encode(
+            context(replace(read, what="text", names=[*inputs.texts]) if labels else read), options, labels
+        )
     _tell_cut(text_codec, len(options.query or ()) + len(inputs.texts))
+
+
+def _encode(shown: RunContext, options: RunOptions, labels: list[str]) -> None:
+    """Print what an encoder gives, or the entities with these labels."""
+    from cli.running.encoded import print_encoded
+    from exporters.runtime.spans import THRESHOLD
+
+    if shown.exported.spec.head.span_width is not None and not labels:
+        _tell_words()
+    threshold = THRESHOLD if options.threshold is None else options.threshold
+    print_encoded(shown, None, options.head_weights, labels, threshold)
 
 
 def _generate(shown: RunContext, options: RunOptions) -> None:
