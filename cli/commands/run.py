@@ -18,8 +18,9 @@ from cli.terminal.option import AsJson, Quiet, option
 from cli.terminal.option_groups import DECODING, INPUTS, SCORES
 
 if TYPE_CHECKING:
-    from cli.options.run_inputs import RunInputs
+    from cli.options.run_inputs import GivenOptions, RunInputs
     from cli.running.output import RunContext
+    from exporters.runtime.exported import Exported
     from exporters.runtime.text import TextTokenizer
     from specs.model.model import Model
     from zoo.generation.sampling import Sampling
@@ -92,6 +93,13 @@ class RunOptions:
     provider: ProviderName = None
     quiet: Quiet = False
     as_json: AsJson = False
+
+    @property
+    def inputs(self) -> GivenOptions:
+        """The options that are inputs of the model."""
+        from cli.options.run_inputs import GivenOptions
+
+        return GivenOptions(self.text or [], self.ids or [], self.image or [], self.audio or [])
 
     def check(self, spec: Model) -> None:
         """Raise :class:`specs.base.errors.UserError` for options of decoders with a spec of another model."""
@@ -234,15 +242,9 @@ def run(directory: ExportDirectory, options: RunOptions) -> None:
     from cli.running.output import RunContext
     from cli.running.pages import check_pages, print_pages
     from exporters.runtime.exported import open_export
-    from exporters.runtime.text import find_text
 
     exported = open_export(directory, options.provider, options.adapter)
-    text_codec = find_text(directory, options.tokenizer, needed=bool(options.text or options.query))
-    if text_codec is not None:
-        text_codec.use(exported.sentences)
-    inputs = reading.GivenOptions(
-        options.text or [], options.ids or [], options.image or [], options.audio or []
-    )
+    text_codec, inputs = _tokenizer(directory, options, exported), options.inputs
     options.check(exported.spec)
     _tell_boxes(exported.spec)
     if exported.spec.architecture == "dual-encoder":
@@ -265,10 +267,19 @@ def run(directory: ExportDirectory, options: RunOptions) -> None:
         _generate(context(reading.read_inputs(inputs, exported, text_codec)), options)
     else:
         read = reading.read_inputs(inputs, exported, text_codec)
-        _encode(
-            context(replace(read, what="text", names=[*inputs.texts]) if labels else read), options, labels
-        )
+        read = replace(read, what="text", names=[*inputs.texts]) if labels else read
+        _encode(context(read), options, labels)
     _tell_cut(text_codec, len(options.query or ()) + len(inputs.texts))
+
+
+def _tokenizer(directory: Path, options: RunOptions, exported: Exported) -> TextTokenizer | None:
+    """The tokenizer of texts, with the prompts of the export."""
+    from exporters.runtime.text import find_text
+
+    text_codec = find_text(directory, options.tokenizer, needed=bool(options.text or options.query))
+    if text_codec is not None:
+        text_codec.use(exported.sentences)
+    return text_codec
 
 
 def _encode(shown: RunContext, options: RunOptions, labels: list[str]) -> None:
