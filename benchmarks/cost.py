@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.process import PYTHON, ZOO, in_turn
+from benchmarks.process import PYTHON, ZOO, in_turn, least
 from benchmarks.result import Result
 
 LEAST = """
@@ -35,7 +35,7 @@ session = onnxruntime.InferenceSession(directory / graph.name, options, provider
 """
 """Imports, drawn weights, their file with the digests of all and of each, and a session that loads it."""
 
-RUNS = 2
+RUNS = 3
 
 
 def results() -> Iterator[Result]:
@@ -44,8 +44,8 @@ def results() -> Iterator[Result]:
         folder = Path(name)
         (folder / "least").mkdir()
         command = [ZOO, "export", "gpt2", "-o", str(folder / "out")]
-        least = [PYTHON, "-c", LEAST, str(folder / "out" / "model.onnx"), str(folder / "least")]
-        ours, base = in_turn([command, least], RUNS)
+        work = [PYTHON, "-c", LEAST, str(folder / "out" / "model.onnx"), str(folder / "least")]
+        ours, base = in_turn([command, work], RUNS, summary=least)
     yield Result(
         "zoo export gpt2: processor time",
         f"{ours.processor:.2f} s, verified",

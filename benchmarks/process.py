@@ -7,7 +7,7 @@ import os
 import statistics
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,12 +67,25 @@ def median(usages: Sequence[Usage]) -> Usage:
     )
 
 
-def in_turn(commands: Sequence[Sequence[str]], runs: int, accepted: Sequence[int] = (0,)) -> list[Usage]:
-    """The median usage of each command after one warm-up; commands alternate, so that drift affects all alike."""
+def least(usages: Sequence[Usage]) -> Usage:
+    """The least of each figure, to which other work on the machine adds."""
+    return Usage(
+        min(u.seconds for u in usages), min(u.processor for u in usages), min(u.peak for u in usages)
+    )
+
+
+def in_turn(
+    commands: Sequence[Sequence[str]],
+    runs: int,
+    accepted: Sequence[int] = (0,),
+    *,
+    summary: Callable[[Sequence[Usage]], Usage] = median,
+) -> list[Usage]:
+    """The usage of each command after one warm-up; commands alternate, so that drift affects all alike."""
     usages: list[list[Usage]] = [[] for _ in commands]
     for repeat in range(runs + 1):
         for command, measured in zip(commands, usages, strict=True):
             usage = run(command, accepted)
             if repeat:
                 measured.append(usage)
-    return [median(measured) for measured in usages]
+    return [summary(measured) for measured in usages]

@@ -30,11 +30,13 @@ def builds(*specs: type[Component], when: Condition | None = None) -> Callable[[
     """Class decorator: ``Module(spec, context)`` is how these spec classes are built.
 
     when: builds only specs for which ``when(spec, context)`` is true. A spec that several such modules build gets the last
-    one, which is the most special: modules are registered after those that they extend.
+    one, which is the most special: modules are registered after those that they extend, and a plugin's after the built-in ones.
     """
 
     def add(module: ModuleClass) -> ModuleClass:
         for spec in specs:
+            if not _is_built_in(module):
+                _load_built_in(spec)
             if when is not None:
                 _variants.setdefault(spec, []).append((when, module))
             elif spec in _builders:
@@ -77,6 +79,10 @@ def _load_built_in(spec: type[Component]) -> None:
             components.load(file)
 
 
+def _is_built_in(builder: Callable[..., nn.Module]) -> bool:
+    return getattr(builder, "__module__", "").partition(".")[0] == __package__
+
+
 def build_component(spec: Component, context: BuildContext) -> nn.Module:
     """The module of a spec, on the device and with the dtype that torch is set to.
 
@@ -89,7 +95,7 @@ def build_component(spec: Component, context: BuildContext) -> nn.Module:
         raise PluginError(f"Kind '{spec.kind}' has no builder\n  {_remedy(spec)}")
     fitting = (module for when, module in reversed(_variants.get(type(spec), ())) if when(spec, context))
     builder = next(fitting, _builders[type(spec)])
-    if getattr(builder, "__module__", "").partition(".")[0] == __package__:  # states its initial values
+    if _is_built_in(builder):  # states its initial values
         module = builder(spec, context)
     else:
         with constructing() as keep:

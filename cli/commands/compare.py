@@ -134,7 +134,8 @@ def compare(
         kept = sum(result.kept for result in comparison.results)
         reused = f" ({kept} from saved results, --force retrains)" if kept else ""
         print_written(options.output)
-        screen.done(f"{len(comparison.results)} models compared{reused}")
+        count = len(comparison.results)
+        screen.done(f"{count} model{'' if count == 1 else 's'} compared{reused}")
         screen.next(
             (typed(context, "--steps", str(3 * options.steps), without=("steps",)), "train for longer"),
             *([] if options.output else [(typed(context, "-o", "curves.html"), "curves as a page")]),

@@ -446,6 +446,12 @@ def test_a_damaged_adapter_is_refused(base: Callable[[str], Path], tmp_path: Pat
     )
     with pytest.raises(WeightError, match="have no product\n  value: 2 x 24 and 24 x 1"):
         LoraAdapter.open(tmp_path / "adapter")
+    save_file({name: tensor.new_empty(0, 24) if "_A" in name else tensor.new_empty(24, 0) for name, tensor in tensors.items()}, file)  # fmt: skip
+    with pytest.raises(WeightError, match="have no product\n  value: 0 x 24 and 24 x 0"):
+        LoraAdapter.open(tmp_path / "adapter")
+    save_file({}, file)
+    with pytest.raises(WeightError, match=r"adapter_model.safetensors has no tensors"):
+        LoraAdapter.open(tmp_path / "adapter")
     file.unlink()
     with pytest.raises(WeightError, match=r"has neither adapter_model.safetensors nor adapter_model.bin"):
         LoraAdapter.open(tmp_path / "adapter")

@@ -125,6 +125,8 @@ class LoraAdapter:
                 parts.setdefault(part["module"], {})[part["part"]] = tensor
             else:
                 replaced[plain.replace(".base_layer.", ".")] = tensor
+        if not parts and not replaced:
+            raise WeightError(f"{file} has no tensors\n  Download the adapter again.")
         changes, stacked = dict[str, LowRank](), dict[str, tuple[StackedChange, ...]]()
         for module, held in parts.items():
             own = _own(module)
@@ -246,7 +248,7 @@ def _matrices(file: Path, module: str, held: Mapping[str, StoredTensor]) -> tupl
         raise WeightError(
             f"{file}: {module} has one of the matrices A and B alone\n  Download the adapter again."
         )
-    if len(down.shape) != 2 or len(up.shape) != 2 or down.shape[0] != up.shape[1]:
+    if len(down.shape) != 2 or len(up.shape) != 2 or not down.shape[0] == up.shape[1] > 0:
         shapes = f"{_sizes(down.shape)} and {_sizes(up.shape)}"
         raise WeightError(
             f"{file}: the matrices A and B of {module} have no product\n  value: {shapes}\n  Merge it with PEFT."

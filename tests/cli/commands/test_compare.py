@@ -145,6 +145,7 @@ def test_divergence_is_not_hidden(run: Run) -> None:
     assert "B (initialization.std=1e30) diverged: its loss was not finite at step 1." in " ".join(
         result.stderr.split()
     )
+    assert "1 model compared (1 from saved results" in run("compare", "tiny-gpt", *QUICK).stdout
 
 
 @pytest.mark.slow
