@@ -37,6 +37,7 @@ CASES = {
     ),
     "bert, two layers": ("bert", {"hidden_size": 8, "num_rnn_layers": 2, "max_width": 5}),
     "modernbert": ("modernbert", {"hidden_size": 24, "num_rnn_layers": 1}),
+    "last tokens": ("bert", {"hidden_size": 8, "num_rnn_layers": 1, "subtoken_pooling": "last"}),
 }
 
 
