@@ -240,7 +240,9 @@ def test_zoo_run_prints_entities_that_do_not_overlap(entities_export: Path) -> N
     assert "Ada" in run(entities_export, *options, "--quiet").stdout
 
 
-@pytest.mark.parametrize(("pooling", "numbers"), [("first", [1, 2, 0, 0, 0, 0, 3]), ("last", [1, 0, 0, 0, 0, 2, 3])])
+@pytest.mark.parametrize(
+    ("pooling", "numbers"), [("first", [1, 2, 0, 0, 0, 0, 3]), ("last", [1, 0, 0, 0, 0, 2, 3])]
+)
 def test_words_are_numbered_by_the_tokens_that_stand_for_them(
     pooling: str, numbers: list[int], entities_export: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
