@@ -250,9 +250,12 @@ def test_words_are_numbered_by_the_tokens_that_stand_for_them(
     text = "in unbelievably \u0301 ."
     words: list[Any] = []
     run_model = EncoderRunner.of_words
-    monkeypatch.setattr(
-        EncoderRunner, "of_words", lambda *given: words.append(given[-1]) or run_model(*given)
-    )
+
+    def recorded(runner: EncoderRunner, ids: Any, mask: Any, given: Any) -> Any:
+        words.append(given)
+        return run_model(runner, ids, mask, given)
+
+    monkeypatch.setattr(EncoderRunner, "of_words", recorded)
     tokenizer = find_text(entities_export, None, needed=True)
     assert tokenizer is not None
     spans = SpanRunner(EncoderRunner(open_export(entities_export)), tokenizer, {"subtoken_pooling": pooling})
