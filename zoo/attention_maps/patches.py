@@ -69,7 +69,9 @@ def patch_maps(layer: LayerMap, image: PatchImage, labels: Sequence[str], *, mea
     maps = []
     for view in layer.views(mean=mean):
         weights = view.weights.numpy().astype(np.float32)  # T S
-        end = len(labels) if own else weights.shape[1] - int(layer.sink)  # of patches, before queries that join them
+        end = (
+            len(labels) if own else weights.shape[1] - int(layer.sink)
+        )  # of patches, before queries that join them
         queries = list(zip(labels, weights, strict=not own))
         if own:
             classes = [(label, row) for label, row in queries if label == CLASS]

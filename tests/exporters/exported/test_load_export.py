@@ -68,7 +68,11 @@ def test_weights_are_those_that_were_written(name: str, tmp_path: Path) -> None:
 
 def test_weights_that_no_graph_reads_are_zeros(tmp_path: Path) -> None:
     encoder = {"layers": 2, "queries": {"count": 3, "layers": 1}, "block": BLOCK}
-    export(vit(encoder=encoder, head={"kind": "masks", "labels": 2}), tmp_path / "out", ExportOptions(verify=False))
+    export(
+        vit(encoder=encoder, head={"kind": "masks", "labels": 2}),
+        tmp_path / "out",
+        ExportOptions(verify=False),
+    )
     found = dict(weight_tensors(load_export(open_export(tmp_path / "out"))))
     assert found["encoder.mask_probabilities"].tolist() == [0.0]
 
