@@ -18,14 +18,14 @@ def print_entities(
     shown: RunContext, encoder: EncoderRunner, labels: Sequence[str], threshold: float
 ) -> dict[str, Any]:
     """Print the entities of each text with their labels and scores."""
-    from exporters.runtime.spans import SEPARATOR, SpanRunner
+    from exporters.runtime.spans import SpanRunner
     from zoo.checkpoints.carried import stated_in
     from zoo.weights.names import GLINER
 
     assert shown.text is not None
     texts = shown.inputs.names
-    separator = stated_in(shown.exported.directory / GLINER).get("sep_token", SEPARATOR)
-    entities = SpanRunner(encoder, shown.text, str(separator)).entities(texts, labels, threshold)
+    config = stated_in(shown.exported.directory / GLINER)
+    entities = SpanRunner(encoder, shown.text, config).entities(texts, labels, threshold)
     if not shown.as_json:
         rows = [
             (shown.label(row), entity.text, entity.label, f"{entity.score:.2%}")

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import onnx
+import torch
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from torch import Tensor
 
@@ -38,6 +39,10 @@ def load_export(exported: Exported) -> ZooModel:
     for weight, values in weights_of(exported, model):
         before = waiting.pop(weight)
         put(model, {id(before): alike(before, values)})
+    for path, module in model.named_modules():
+        for leaf in getattr(module, "zeros", ()):
+            before = waiting.pop(f"{path}.{leaf}")
+            put(model, {id(before): torch.zeros(before.shape)})
     if waiting:
         raise _unreadable(exported)
     return model

@@ -6,7 +6,7 @@ Shapes: batch B, tokens T, words W, spans S, labels C.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,9 +18,13 @@ from exporters.runtime.tokens import padded, word_inputs
 from specs.base.errors import UserError
 from specs.kinds.spans import Spans
 from zoo.generation.prompts import check_prompts
+from zoo.weights.names import GLINER
 
 SEPARATOR = "<<SEP>>"
 """The token between the labels and the text, unless GLiNER's config states another."""
+
+_SPLITTER = "whitespace"
+"""The library's name of the pattern below."""
 
 THRESHOLD = 0.5
 """The least score of an entity."""
@@ -41,7 +45,7 @@ class Entity:
 
 @dataclass(frozen=True)
 class _Prompt:
-    """A text as token ids, the number of the word that each begins, from 1, or 0, and the characters of its words."""
+    """A text as token ids, the number of the word that each stands for, from 1, or 0, and the characters of its words."""
 
     ids: list[int]
     numbers: list[int]
@@ -49,12 +53,24 @@ class _Prompt:
 
 
 class SpanRunner:
-    """An encoder that scores spans, loaded, with its tokenizer and the token between the labels and the text."""
+    """An encoder that scores spans, loaded, with its tokenizer and GLiNER's config.
 
-    def __init__(self, encoder: EncoderRunner, tokenizer: TextTokenizer, separator: str = SEPARATOR) -> None:
+    Raises :class:`specs.base.errors.UserError` for a config whose words are split in another way.
+    """
+
+    def __init__(
+        self, encoder: EncoderRunner, tokenizer: TextTokenizer, config: Mapping[str, object] | None = None
+    ) -> None:
         assert isinstance(encoder.spec.head, Spans)
+        config = config or {}
+        if (splitter := config.get("words_splitter_type", _SPLITTER)) != _SPLITTER:
+            raise UserError(
+                f"{GLINER}: words_splitter_type: must be {_SPLITTER}, as texts are split into words in no other way\n"
+                f"  value: {splitter!r}\n  Split them with GLiNER, and run model.onnx on its inputs."
+            )
         self._encoder, self._tokenizer, self._head = encoder, tokenizer, encoder.spec.head
-        self._marks = tokenizer.token(self._head.label_token), separator
+        self._marks = tokenizer.token(self._head.label_token), str(config.get("sep_token", SEPARATOR))
+        self._last = config.get("subtoken_pooling") == "last"
 
     def entities(
         self, texts: Sequence[str], labels: Sequence[str], threshold: float = THRESHOLD
@@ -89,18 +105,18 @@ class SpanRunner:
         ]
 
     def _prompt(self, text: str, labels: Sequence[str]) -> _Prompt:
-        """The labels, each after the label token, and the words of a text."""
+        """The labels, each after the label token, and the words of a text that have tokens."""
         mark, separator = self._marks
         before = [part for label in labels for part in (mark, label)] + [separator]
-        words = [match.span() for match in _WORDS.finditer(text)]
-        pieces = [*before, *(text[start:end] for start, end in words)]
-        ids, owners = self._tokenizer.of_words(pieces)
-        numbers = [
-            owner - len(before) + 1
-            if owner is not None and owner >= len(before) and owner not in owners[:index]
-            else 0
-            for index, owner in enumerate(owners)
-        ]
+        spans = [match.span() for match in _WORDS.finditer(text)]
+        ids, owners = self._tokenizer.of_words([*before, *(text[start:end] for start, end in spans)])
+        beside = [*owners[1:], None] if self._last else [None, *owners[:-1]]
+        numbers: list[int] = []
+        words: list[tuple[int, int]] = []
+        for owner, other in zip(owners, beside, strict=True):
+            if stands := owner is not None and owner >= len(before) and owner != other:
+                words.append(spans[owner - len(before)])
+            numbers.append(len(words) if stands else 0)
         return _Prompt(ids, numbers, words)
 
 

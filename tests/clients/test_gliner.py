@@ -29,7 +29,7 @@ TEXTS = [
     "The quick brown foxes of well-known Tokyo jump over unquestionable fences in New York City.",
 ]
 LABELS = ["person", "city", "an unusual organization"]
-CASES = {
+CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "deberta": ("deberta-v2", {"hidden_size": 12, "num_rnn_layers": 1}),
     "deberta, no projection or lstm": (
         "deberta-v2",
@@ -37,6 +37,7 @@ CASES = {
     ),
     "bert, two layers": ("bert", {"hidden_size": 8, "num_rnn_layers": 2, "max_width": 5}),
     "modernbert": ("modernbert", {"hidden_size": 24, "num_rnn_layers": 1}),
+    "last tokens": ("bert", {"hidden_size": 8, "num_rnn_layers": 1, "subtoken_pooling": "last"}),
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,10 @@ from typer.testing import CliRunner
 
 from cli.app import app
 from exporters.export import export
+from exporters.runtime.encoding import EncoderRunner
+from exporters.runtime.exported import open_export
+from exporters.runtime.spans import SpanRunner
+from exporters.runtime.text import find_text
 from exporters.steps.options import ExportOptions
 from specs.base.errors import UserError
 from specs.language.load import load as load_spec
@@ -200,8 +205,6 @@ def test_a_config_that_names_its_encoder_alone_is_read_as_the_preset(tmp_path: P
 @pytest.fixture(scope="module")
 def entities_export(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An export of a drawn model with MiniLM's tokenizer, whose token [MASK] begins labels."""
-    import shutil
-
     place = tmp_path_factory.mktemp("gliner")
     minilm = minilm_directory()
     gliner(place, width=8, longest=2)
@@ -235,6 +238,40 @@ def test_zoo_run_prints_entities_that_do_not_overlap(entities_export: Path) -> N
     assert all(one["end"] <= two["start"] for one, two in itertools.pairwise(entities))
     assert all(each["label"] in ("person", "city") and each["score"] > 0.4 for each in entities)
     assert "Ada" in run(entities_export, *options, "--quiet").stdout
+
+
+@pytest.mark.parametrize(
+    ("pooling", "numbers"), [("first", [1, 2, 0, 0, 0, 0, 3]), ("last", [1, 0, 0, 0, 0, 2, 3])]
+)
+def test_words_are_numbered_by_the_tokens_that_stand_for_them(
+    pooling: str, numbers: list[int], entities_export: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tokenizer gives an accent alone no token, so that it is no word."""
+    text = "in unbelievably \u0301 ."
+    words: list[Any] = []
+    run_model = EncoderRunner.of_words
+
+    def recorded(runner: EncoderRunner, ids: Any, mask: Any, given: Any) -> Any:
+        words.append(given)
+        return run_model(runner, ids, mask, given)
+
+    monkeypatch.setattr(EncoderRunner, "of_words", recorded)
+    tokenizer = find_text(entities_export, None, needed=True)
+    assert tokenizer is not None
+    spans = SpanRunner(EncoderRunner(open_export(entities_export)), tokenizer, {"subtoken_pooling": pooling})
+    (found,) = spans.entities([text], ["city"], threshold=0.0)
+    assert words[0]["words_mask"][0, -8:-1].tolist() == numbers
+    assert words[0]["text_lengths"].tolist() == [[3]]
+    assert found[-1].end == len(text)
+
+
+def test_words_that_are_split_in_another_way_are_refused(entities_export: Path, tmp_path: Path) -> None:
+    place = shutil.copytree(entities_export, tmp_path / "exported")
+    stated = json.loads((place / "gliner_config.json").read_text())
+    (place / "gliner_config.json").write_text(json.dumps({**stated, "words_splitter_type": "jieba"}))
+    result = run(place, "--labels", "a", "--text", "a")
+    assert result.exit_code == 2
+    assert "gliner_config.json: words_splitter_type: must be whitespace" in result.stderr
 
 
 @pytest.mark.parametrize(

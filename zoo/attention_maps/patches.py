@@ -65,16 +65,19 @@ def patch_maps(layer: LayerMap, image: PatchImage, labels: Sequence[str], *, mea
     Queries are the tokens of a decoder; in an encoder the class token, or the mean of the patches where it has none.
     """
     count = image.rows * image.columns
-    sinks = int(layer.sink)
+    own = looks(layer.stack) == looked_at(layer.stack)
     maps = []
     for view in layer.views(mean=mean):
         weights = view.weights.numpy().astype(np.float32)  # T S
-        queries = list(zip(labels, weights, strict=True))
-        if looks(layer.stack) == looked_at(layer.stack):
+        end = (
+            len(labels) if own else weights.shape[1] - int(layer.sink)
+        )  # of patches, before queries that join them
+        queries = list(zip(labels, weights, strict=not own))
+        if own:
             classes = [(label, row) for label, row in queries if label == CLASS]
-            queries = classes[:1] or [("mean", weights[-count:].mean(0))]
+            queries = classes[:1] or [("mean", weights[end - count : end].mean(0))]
         for label, row in queries:
-            shares = row[len(row) - sinks - count : len(row) - sinks].reshape(image.rows, image.columns)
+            shares = row[end - count : end].reshape(image.rows, image.columns)
             largest = float(shares.max())
             maps.append(PatchMap(view, label, shares / (largest or 1.0), largest))
     return maps

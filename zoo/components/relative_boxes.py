@@ -52,7 +52,7 @@ class RelativeBoxes(Position):
     def waves(self, corners: Tensor) -> Waves:
         """The waves that all layers compare with: B T C, float32."""
         angles = wide(corners)[..., None] * functional.constant(self.frequencies, corners)  # B T C F
-        return Waves(angles.sin().flatten(2), angles.cos().flatten(2))
+        return Waves(angles.sin().flatten(-2), angles.cos().flatten(-2))
 
     def layer_bias(
         self, bias: Tensor | None, distances: Waves, attention: Any, x: Tensor, query: Tensor, key: Tensor

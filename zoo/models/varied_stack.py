@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -154,6 +155,9 @@ class QueryStack(Stack):
 
     ``mask_probabilities``: how likely a query sees only the patches of its own mask in each of its layers, which training lowers to 0.
     """
+
+    zeros: ClassVar[tuple[str, ...]] = ("mask_probabilities",)
+    """Weights that are zeros in every model, which no graph reads."""
 
     mask_probabilities: Tensor
 

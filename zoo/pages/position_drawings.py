@@ -175,7 +175,9 @@ def _(rope: Rope, use: Use) -> Drawing:
 def _(axial: AxialRope, use: Use) -> Drawing:
     if not use.width:
         return _without_figures(use)
-    turned = axial.angles(use.width, _grid(SIDE), torch.zeros(())).cos()[0]  # vectors x pairs
+    turned = axial.angles(use.width, _grid(SIDE), torch.zeros(1, 1, len(axial.rows))).cos()[
+        0
+    ]  # vectors x pairs
     shown = range(0, len(turned), -(-len(turned) // POSITIONS))
     pairs = torch.arange(0, use.width // 2, -(-use.width // 2 // PAIRS))
     data = _heat_map(turned[shown][:, pairs], "vector", "pair", pairs.tolist())
@@ -184,7 +186,7 @@ def _(axial: AxialRope, use: Use) -> Drawing:
         f"a patch and the second with its column; theta {axial.theta:g}. "
     )
     about += (
-        "Vectors before the patches are not rotated."
+        "Vectors beside the patches are not rotated."
         if axial.rows
         else f"Images have any size; shown is one of {SIDE} x {SIDE} patches."
     )

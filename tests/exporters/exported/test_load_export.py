@@ -19,7 +19,7 @@ from specs.language.load import load
 from specs.language.writing import dump
 from specs.model.model import Model
 from tests.thinned import one_in
-from tests.zoo.tiny import bert, gpt2, t5
+from tests.zoo.tiny import BLOCK, bert, gpt2, t5, vit
 from zoo.builder import assemble
 from zoo.checkpoints.converting import convert
 from zoo.checkpoints.open import open_weights
@@ -64,6 +64,17 @@ def test_weights_are_those_that_were_written(name: str, tmp_path: Path) -> None:
         distance = (found.pop(weight) - values).norm()
         assert distance <= allowed * values.norm(), weight
     assert not found
+
+
+def test_weights_that_no_graph_reads_are_zeros(tmp_path: Path) -> None:
+    encoder = {"layers": 2, "queries": {"count": 3, "layers": 1}, "block": BLOCK}
+    export(
+        vit(encoder=encoder, head={"kind": "masks", "labels": 2}),
+        tmp_path / "out",
+        ExportOptions(verify=False),
+    )
+    found = dict(weight_tensors(load_export(open_export(tmp_path / "out"))))
+    assert found["encoder.mask_probabilities"].tolist() == [0.0]
 
 
 def test_files_of_another_version_are_refused(tmp_path: Path) -> None:

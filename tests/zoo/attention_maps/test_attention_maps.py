@@ -245,6 +245,18 @@ def test_without_a_class_token_the_mean_of_patches_is_shown() -> None:
     np.testing.assert_allclose(each.shares * each.largest, wanted, rtol=1e-5)
 
 
+def test_queries_that_join_an_image_are_no_patches() -> None:
+    encoder = {"layers": 2, "queries": {"count": 3, "layers": 1}, "block": BLOCK}
+    spec = vit(encoder=encoder, head={"kind": "masks", "labels": 2})
+    reading = AttentionInput(values=values_of(spec, "encoder"))
+    found = attended(spec, reading)
+    image = patch_images(spec, reading)["encoder"]
+    last = found.maps["encoder"][1]
+    each = patch_maps(last, image, found.names["encoder"], mean=False)[0]
+    wanted = last.weights[0, 0, 1:-3].numpy().reshape(image.rows, image.columns)
+    np.testing.assert_allclose(each.shares * each.largest, wanted, rtol=1e-5)
+
+
 def test_every_token_of_a_decoder_has_a_grid() -> None:
     spec = trocr()
     reading = AttentionInput(target=[3, 5], values=values_of(spec, "encoder"))

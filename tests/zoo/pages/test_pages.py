@@ -22,6 +22,7 @@ from specs.files.device import device_names
 from specs.language.load import load
 from specs.model.model import Model
 from tests.exporters.reduced_presets import structures
+from tests.parallel.newest_models import NEWEST
 from tests.thinned import one_in
 from tests.zoo.tiny import BLOCK, bert, gpt2, t5, vit
 from zoo.builder import assemble
@@ -46,6 +47,12 @@ def one_layer(window: int | None = None, **attention: object) -> dict[str, objec
         "layers": 1,
         "block": {**BLOCK, "attention": {"kind": "multi_head", "heads": 2, "window": window, **attention}},
     }
+
+
+def segmenter() -> Model:
+    """A tower of images whose last layer three queries join."""
+    encoder = {"layers": 2, "queries": {"count": 3, "layers": 1}, "block": BLOCK}
+    return vit(position={"kind": "axial_rope"}, encoder=encoder, head={"kind": "masks", "labels": 2})
 
 
 def sight_of(spec: Model) -> list[Sight]:
@@ -114,6 +121,13 @@ def test_windows_are_shown_to_their_end() -> None:
     assert endless.title == "causal, window of 400"
     (chunked,) = sight_of(gpt2(decoder=one_layer(chunk=40), context_length=200))
     assert (chunked.title, chunked.keys.length) == ("causal, chunks of 40", 100)
+
+
+@pytest.mark.parametrize("spec", [*NEWEST.values(), segmenter()], ids=[*NEWEST, "queries"])
+def test_newer_layers_have_pictures(spec: Model) -> None:
+    model = assemble(spec)
+    assert [sight.allowed["none"].any() for sight in sights(model, spec)]
+    assert all(drawing_of(use).title for use in uses(model, spec))
 
 
 def test_layers_with_equal_visibility_are_merged() -> None:
@@ -206,6 +220,8 @@ def test_trained_positions_are_labelled_as_trained() -> None:
         uses(assemble(vit(position={"kind": "axial_rope"})), vit(position={"kind": "axial_rope"}))[0]
     )
     assert axial.data["maps"][0]["shape"] == [5, 2]  # vectors x pairs
+    joined = segmenter()
+    assert drawing_of(uses(assemble(joined), joined)[0]).data["maps"][0]["shape"] == [8, 2]
     grid = vit(position={"kind": "relative_bias_2d"})
     assert "(2 heads)" in drawing_of(uses(assemble(grid), grid)[0]).about
     smollm3 = load("smollm3-3b")

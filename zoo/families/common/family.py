@@ -74,8 +74,10 @@ class Family:
         return {**body, **{name: value for name, value in head.items() if name not in body}}
 
     def body_config(self, model: Model, class_name: str) -> Data:
-        """The config of a spec for one of the classes, without the fields of its head."""
+        """The config of a spec for one of the classes, without the fields of its head.  Raises :class:`UnfitError`."""
         body = self._body(class_name)
+        if body is None:
+            raise UnfitError(f"a body without the parts beside it in {class_name}")
         model = _seen_both_ways(model, body)
         start = {"architectures": [class_name], "model_type": self.model_type}
         if body["architecture"] != model.architecture:

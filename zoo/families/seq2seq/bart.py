@@ -57,7 +57,7 @@ FAMILIES = (
         _POST_NORM, _LEARNED, embedding_norm=True, vocab_size=f.Int("vocab_size", default=50267)
     ).family(
         "mvp",
-        _classes("Mvp", labels=3),
+        _classes("Mvp", labels=2),
         fixed={"use_prompt": (False, "prompts inside attention are not supported")},
         training=("prompt_length", "prompt_mid_dim"),
     ),

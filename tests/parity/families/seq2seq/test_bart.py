@@ -81,6 +81,8 @@ class TestBlenderbot(TestBart):
 
 @one_in(6)
 @pytest.mark.parametrize("labels", [{}, {"num_labels": 5}])
-@pytest.mark.parametrize("model_class", [hf.BartForSequenceClassification, hf.MBartForSequenceClassification])
+@pytest.mark.parametrize(
+    "model_class", [getattr(hf, f"{name}ForSequenceClassification") for name in ("Bart", "MBart", "Mvp")]
+)
 def test_classification_at_the_end_of_sequence(model_class, labels, tmp_path):
     check_at_end(model_class, model_class.config_class(**CONFIGS["one layer"], **SPECIAL, **labels), tmp_path)
