@@ -79,7 +79,8 @@ def _inputs(spec: Model, written: Export) -> list[str] | None:
     if spec.head.kind == "masked_language_modeling":
         return None
     if (written.directory / _TOKENIZER).is_file():
-        return ["--text", "The zoo opens at"]
+        labels = [] if spec.head.span_width is None else ["--labels", "place,time"]
+        return [*labels, "--text", "The zoo opens at"]
     return ["--ids", "1,2,3"] if (spec.vocab_size or 0) >= _FEWEST_TOKENS else None
 
 

@@ -6,6 +6,7 @@ import itertools
 import json
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import onnxruntime
@@ -16,6 +17,7 @@ from torch import Tensor
 from typer.testing import CliRunner
 
 from cli.app import app
+from cli.tables.next_steps import _inputs
 from exporters.export import export
 from exporters.runtime.encoding import EncoderRunner
 from exporters.runtime.exported import open_export
@@ -238,6 +240,13 @@ def test_zoo_run_prints_entities_that_do_not_overlap(entities_export: Path) -> N
     assert all(one["end"] <= two["start"] for one, two in itertools.pairwise(entities))
     assert all(each["label"] in ("person", "city") and each["score"] > 0.4 for each in entities)
     assert "Ada" in run(entities_export, *options, "--quiet").stdout
+
+
+def test_the_run_that_an_export_proposes_finds_entities(entities_export: Path) -> None:
+    written: Any = SimpleNamespace(directory=entities_export)
+    proposed = _inputs(open_export(entities_export).spec, written)
+    assert proposed is not None
+    assert "entities" in json.loads(run(entities_export, *proposed, "--json").stdout)
 
 
 @pytest.mark.parametrize(
