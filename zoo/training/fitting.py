@@ -32,6 +32,11 @@ def fitted(spec: Model, task: TrainingTask) -> Model:
 def _check_architecture(spec: Model, task: TrainingTask) -> None:
     if spec.architecture in task.architectures:
         return
+    if spec.architecture in ("dual-encoder", "vision-language"):
+        raise UserError(
+            f"{spec.name} cannot be trained on {task.name}: a model must read tokens alone, in one encoder, one decoder, or both\n"
+            f"  architecture: {spec.architecture}\n  Use a model of another architecture."
+        )
     reason, other = (
         ("every token of an encoder sees those after it", MASKED_BYTE)
         if spec.architecture == "encoder"

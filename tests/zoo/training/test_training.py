@@ -483,6 +483,7 @@ def test_an_encoder_decoder_without_positions_cannot_reverse(tmp_path: Path) -> 
     [
         (tiny.bert(), NextByte(8, TEXT), r"tiny-bert cannot be trained on next-byte, which is for decoder and encoder-decoder models: .*\n  architecture: encoder\n  Use task masked-byte"),
         (tiny.gpt2(), MaskedByte(8, TEXT), r"tiny-gpt2 cannot be trained on masked-byte, which is for encoder models: .*\n  architecture: decoder\n  Use task next-byte"),
+        (tiny.llava(), Copy(2), r"tiny-llava cannot be trained on copy: a model must read tokens alone, in one encoder, one decoder, or both\n  architecture: vision-language\n  Use a model of another"),
         (tiny.vit(), Copy(2), r"tiny-vit cannot be trained on copy: its encoder must take tokens alone\n  embedding: patches"),
         (tiny.whisper(), Copy(2), r"its encoder must take tokens alone\n  embedding: spectrogram"),
         (tiny.gpt2(), Copy(6), r"copy of task_length 6 must fit the context of its decoder\n  value: 12 tokens, and the context has 10\n  Use task_length 5 or less, or set context_length=12."),
