@@ -27,7 +27,7 @@ _SPLITTER = "whitespace"
 """The library's name of the pattern below."""
 
 THRESHOLD = 0.5
-"""The least score of an entity."""
+"""The score that an entity must exceed."""
 
 _WORDS = re.compile(r"\w+(?:[-_]\w+)*|\S")
 

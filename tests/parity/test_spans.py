@@ -31,7 +31,7 @@ from tests.parity.minilm import minilm_directory
 from tests.parity.reference import assert_close, load
 from tests.zoo import tiny
 from tests.zoo.tiny import BLOCK
-from zoo import functional
+from zoo import build, functional
 from zoo.checkpoints.converting import convert
 from zoo.configs.importing import import_spec
 from zoo.record.manifest import read_manifest
@@ -60,6 +60,18 @@ def compared(place: Path, **case: Any) -> tuple[dict[str, Tensor], Tensor]:
 
 def test_scores_of_spans_are_those_of_the_library(tmp_path: Path) -> None:
     compared(tmp_path)
+
+
+def test_words_are_passed_with_their_spans_and_to_heads_that_score_them_alone(tmp_path: Path) -> None:
+    gliner(tmp_path)
+    ids = torch.tensor([[3, 1, 4]])
+    words = {"words_mask": torch.ones_like(ids)}
+    with pytest.raises(
+        TypeError, match="words_mask, text_lengths, span_idx, span_mask must be passed together"
+    ):
+        load(import_spec(tmp_path), tmp_path)(ids, **words)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'words_mask'"):
+        build(tiny.bert(), weights="random")(ids, **words)
 
 
 @pytest.mark.slow

@@ -10,6 +10,9 @@ from torch import Tensor
 from specs.kinds.pooling import AtToken, TokenPooling
 from zoo.functional import last_real, positions_from
 
+WORD_INPUTS = ("words_mask", "text_lengths", "span_idx", "span_mask")
+"""The inputs of a model that are words and their spans, as GLiNER names them."""
+
 
 @dataclass(frozen=True)
 class TokenSequence:
@@ -40,12 +43,18 @@ class Words:
     @property
     def inputs(self) -> dict[str, Tensor]:
         """The inputs of a model that are these words, by name."""
-        return {
-            "words_mask": self.numbers,
-            "text_lengths": self.counts,
-            "span_idx": self.spans,
-            "span_mask": self.real,
-        }
+        return dict(zip(WORD_INPUTS, (self.numbers, self.counts, self.spans, self.real), strict=True))
+
+    @classmethod
+    def taken_from(cls, inputs: dict[str, Tensor | None]) -> Words | None:
+        """The words among further inputs of a call, which leaves out those of them; None without any.
+
+        Raises TypeError for some of the four without the others.
+        """
+        tensors = [tensor for name in WORD_INPUTS if (tensor := inputs.pop(name, None)) is not None]
+        if 0 < len(tensors) < len(WORD_INPUTS):
+            raise TypeError(f"{', '.join(WORD_INPUTS)} must be passed together")
+        return cls(*tensors) if tensors else None
 
 
 def pool(x: Tensor, tokens: TokenSequence, pooling: TokenPooling | AtToken) -> Tensor:

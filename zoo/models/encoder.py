@@ -29,6 +29,7 @@ class Encoder(BuiltModel):
         context = StackContext.of(spec, "encoder")
         embedding = spec.embedding_of(spec.encoder)
         self.takes_tokens, self.token_inputs = embedding.takes_tokens, embedding.token_inputs
+        self.reads_words = spec.head.span_width is not None
         self.embedding: Embedding = build_component(embedding, context)  # type: ignore[assignment]
         self.encoder = stack_of(spec.encoder, context)
         self.head = build_component(spec.head, context.with_token(self.embedding.token))
@@ -38,10 +39,6 @@ class Encoder(BuiltModel):
         inputs: Tensor,
         attention_mask: Tensor | None = None,
         token_type_ids: Tensor | None = None,
-        words_mask: Tensor | None = None,
-        text_lengths: Tensor | None = None,
-        span_idx: Tensor | None = None,
-        span_mask: Tensor | None = None,
         **beside: Tensor | None,
     ) -> Outputs:
         """inputs: the embedding's inputs, mostly token ids, B T.
@@ -49,8 +46,9 @@ class Encoder(BuiltModel):
         attention_mask (1 for real tokens or samples; default: all), for embeddings that take one, and token_type_ids and the
         further inputs of the embedding (``token_inputs``; default: 0), for tokens only: all as long as the inputs. words_mask (B T),
         text_lengths (B 1), span_idx (B S 2) and span_mask (B S) are together the words and spans of a head that scores spans
-        (default: each token is a word).
+        (default: each token is a word). Raises TypeError for inputs that the model does not read.
         """
+        words = Words.taken_from(beside) if self.reads_words else None
         for name in beside.keys() - {token_input.name for token_input in self.token_inputs}:
             raise TypeError(
                 f"unexpected keyword argument {name!r}: the embedding of {self.spec.name} reads no such input"
@@ -58,12 +56,4 @@ class Encoder(BuiltModel):
         mask, positions = self.embedding.mask_and_positions(inputs, attention_mask)  # B T
         x = self.embedding(inputs, positions, token_type_ids, attention_mask, **beside)  # B T D
         x, _ = self.encoder(x, TokenPositions.all(positions, mask))
-        words = None
-        if (
-            words_mask is not None
-            and text_lengths is not None
-            and span_idx is not None
-            and span_mask is not None
-        ):
-            words = Words(words_mask, text_lengths, span_idx, span_mask)
         return Outputs(self.head(x, TokenSequence(inputs if self.takes_tokens else None, mask, words)))
