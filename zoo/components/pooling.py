@@ -47,7 +47,7 @@ class Words:
 
     @classmethod
     def taken_from(cls, inputs: dict[str, Tensor | None]) -> Words | None:
-        """The words among further inputs of a call, which leaves out those of them; None without any.
+        """The words in further inputs of a call, from which they are removed; None without words.
 
         Raises TypeError for some of the four without the others.
         """
