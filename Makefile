@@ -46,10 +46,9 @@ test-browser: $(VENV)/.installed-test .clients/transformers-js/node_modules
 		{ echo "these tests need chromium and chromedriver: apt-get install chromium chromium-driver" >&2; exit 1; }
 	$(PYTEST) -m browser tests/browser
 
-# The clients that load exports, each in an environment of its own; node comes from a Python package, too. In a browser WebGPU is that
-# of Debian's package chromium.
-test-clients: $(VENV)/.installed-test .clients/genai/.installed .clients/optimum/.installed .clients/gliner/.installed \
-		.clients/transformers-js/node_modules
+# The clients that load exports; those whose versions fit together share an environment. node comes from a Python package, too. In a
+# browser WebGPU is that of Debian's package chromium.
+test-clients: $(VENV)/.installed-test .clients/genai/.installed .clients/optimum/.installed .clients/transformers-js/node_modules
 	$(PYTEST) -m clients -rP tests/clients
 
 # Engines that verify exports, each in its own environment; for the WebGPU provider the system has to have a Vulkan driver:

@@ -44,7 +44,7 @@ class Client:
 GENAI = Client("genai", "python", "drive_genai.py")
 GENAI_MTP = Client("genai", "python", "drive_genai_mtp.py")
 OPTIMUM = Client("optimum", "python", "drive_optimum.py")
-GLINER = Client("gliner", "python", "drive_gliner.py")
+GLINER = Client("optimum", "python", "drive_gliner.py")
 SENTENCE_TRANSFORMERS = Client("optimum", "python", "drive_sentence_transformers.py")
 VLLM = Client("vllm", "python", "drive_vllm.py")
 TRANSFORMERS_JS = Client("transformers-js", "node", "drive_transformers_js.mjs")
