@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from specs.kinds.block import BlockParts
@@ -53,6 +53,26 @@ class FirstLayers(DenseLayers):
 
     def write(self, where: Sequence[bool], context: FieldContext) -> Data:
         return self.first.write(where.index(False) if False in where else len(where), context)
+
+
+class CountedMixtures(DenseLayers):
+    """The layers without a mixture of a stack whose ``count``, a field, says which layers have one: ``mixtures`` gives these for a
+    count and a depth."""
+
+    def __init__(
+        self, feed_forward: Template, count: f.Int, mixtures: Callable[[int, int], list[bool]]
+    ) -> None:
+        super().__init__(feed_forward)
+        self.count, self.mixtures = count, mixtures
+
+    def read(self, config: Config, depth: int) -> list[bool]:
+        return [not mixture for mixture in self.mixtures(self.count.read(config), depth)]
+
+    def write(self, where: Sequence[bool], context: FieldContext) -> Data:
+        for count in range(len(where) + 2):
+            if self.mixtures(count, len(where)) == [not dense for dense in where]:
+                return self.count.write(count, context)
+        raise UnfitError("mixtures in other layers than every n-th")
 
 
 class ExpertGroups(Field):

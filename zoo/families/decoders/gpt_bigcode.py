@@ -30,11 +30,7 @@ _BODY = {
             "kind": "pre_norm",
             "norm": layer_norm("layer_norm_epsilon"),
             "attention": {
-                "*": f.Kinds(
-                    _MULTI_QUERY,
-                    on={"kind": "multi_query"},
-                    off={"kind": "multi_head"},
-                ),
+                "*": f.Kinds(_MULTI_QUERY, {True: {"kind": "multi_query"}, False: {"kind": "multi_head"}}),
                 "heads": _HEADS,
                 "scale": f.Choice("scale_attn_weights", {True: None, False: 1.0}, True),
                 "dropout": f.Float("attn_pdrop", default=0.1),

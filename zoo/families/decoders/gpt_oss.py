@@ -8,7 +8,7 @@ from __future__ import annotations
 from zoo.families.common import fields as f
 from zoo.families.common.family import Family
 from zoo.families.common.heads import decoder_classes
-from zoo.families.common.layers import Windows
+from zoo.families.common.layers import Windows, all_but_every
 from zoo.families.common.llama_like import (
     BLOCK,
     LAYER,
@@ -83,7 +83,7 @@ FAMILIES = (
                 Windows(
                     "local",
                     f.Int("sliding_window", default=128, null=True),
-                    lambda config, depth: [layer % 2 == 0 for layer in range(depth)],
+                    all_but_every(2),
                 ),
             ),
         ),

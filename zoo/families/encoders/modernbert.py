@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from specs.kinds.block import BlockParts
 from specs.kinds.norm import NoNorm
 from specs.kinds.position import PositionKind
 from zoo.families.common import fields as f
@@ -19,7 +18,7 @@ from zoo.families.common.decoders import query_key_value
 from zoo.families.common.encoders import masked
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import BODY, Labels
-from zoo.families.common.layers import FULL, SLIDING, Layers, LayerVariation, Windows
+from zoo.families.common.layers import FULL, SLIDING, FixedLayers, Layers, Windows, all_but_every
 from zoo.families.common.rope import RopeField
 from zoo.families.common.rope_by_window import kind_of_layer
 from zoo.families.common.template import Data, Field, FieldContext, Template, UnfitError
@@ -65,48 +64,28 @@ class _ModernBertRope(RopeField):
         return {**fields, **({"rope_parameters": parameters} if scaled else {})}
 
 
-class _First(LayerVariation):
-    """The first layer, whose attention has no norm before it."""
-
-    name = "first"
-    differs = {"attention_norm": {"kind": "none"}}
-
-    def read(self, config: Config, depth: int) -> list[bool]:
-        return [layer == 0 for layer in range(depth)]
-
-    def holds(self, block: BlockParts, index: int) -> bool:
-        return index == 0
-
-    def write(self, where: Sequence[bool], context: FieldContext) -> Data:
-        if not isinstance(context.stack.layer_blocks()[0].attention_norm, NoNorm):
-            raise UnfitError("a norm before the first attention")
-        return {}
+_FIRST = FixedLayers(
+    "first",
+    {"attention_norm": {"kind": "none"}},
+    lambda layer, depth: layer == 0,
+    lambda block: isinstance(block.attention_norm, NoNorm),
+    "a norm before the first attention, or none before a later one",
+)
+"""The first layer, whose attention has no norm before it."""
 
 
-class _LocalByNumber(Windows):
-    """The layers with a window: listed one by one, or all except every n-th."""
-
-    def __init__(self, window: Field) -> None:
-        position = f.Derived(lambda config: _POSITIONS.read_kind(SLIDING, config))
-        super().__init__("local", window, _by_number, position=position)
-
-    def write(self, where: Sequence[bool], context: FieldContext) -> Data:
-        """Return the kind of each layer, and the interval for old readers where one fits."""
-        fitting = (
-            every
-            for every in range(1, len(where) + 1)
-            if all(local == bool(layer % every) for layer, local in enumerate(where))
-        )
-        every = next(fitting, None)
-        number = {} if every is None else {"global_attn_every_n_layers": every}
-        return {**super().write(where, context), **number}
+def _interval(where: Sequence[bool]) -> Data:
+    """The interval of the layers without a window, for old readers, if they are equally far apart."""
+    fitting = (
+        every
+        for every in range(1, len(where) + 1)
+        if all(local == bool(layer % every) for layer, local in enumerate(where))
+    )
+    every = next(fitting, None)
+    return {} if every is None else {"global_attn_every_n_layers": every}
 
 
-def _by_number(config: Config, depth: int) -> list[bool]:
-    every = config.int("global_attn_every_n_layers", default=3)
-    if every < 1:
-        config.refuse("global_attn_every_n_layers", "must be 1 or more")
-    return [layer % every != 0 for layer in range(depth)]
+_BY_NUMBER = all_but_every(f.Positive("global_attn_every_n_layers", default=3), first=0)
 
 
 _D_MODEL = f.Int("hidden_size", default=768)
@@ -141,7 +120,16 @@ def modernbert_body(architecture: str, window: Field, **constants: int | None) -
                 dropout=f.Float("mlp_dropout", default=0.0),
             ),
         },
-        (_First(), _LocalByNumber(window)),
+        (
+            _FIRST,
+            Windows(
+                "local",
+                window,
+                _BY_NUMBER,
+                written=_interval,
+                position=f.Derived(lambda config: _POSITIONS.read_kind(SLIDING, config)),
+            ),
+        ),
     )
     return {
         "architecture": architecture,
