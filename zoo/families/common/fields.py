@@ -178,23 +178,18 @@ class Choice(Field):
         self.names, self.words, self.default = (name, *also), words, default
 
     def read(self, config: Config) -> Any:
-        name = self.names[0]
+        name, kinds = config.stated(*self.names), {type(word) for word in self.words if word is not None}
         word = config.any(*self.names)
         if word is None:
-            null = config.null(name) and (None in self.words or False in self.words)
-            word = (None if None in self.words else False) if null else read(self.default, config)
-        kinds = {type(known) for known in self.words}
-        if kinds == {bool} and type(word) is not bool:
-            config.refuse(config.stated(*self.names), "must be true or false")
-        if bool not in kinds:
-            return (
-                self.words[None]
-                if word is None
-                else config.choice(config.stated(*self.names), self.words, word)
-            )
+            null = None if None in self.words else False if kinds == {bool} else self.default
+            word = read(null if config.null(name) else self.default, config)
+        if word is None and None in self.words:
+            return self.words[None]
+        if type(word) not in kinds and len(kinds) == 1:
+            config.refuse(name, "must be true or false" if bool in kinds else "must be a string")
         if type(word) not in kinds or word not in self.words:
-            named = [known for known in self.words if isinstance(known, str)]
-            config.refuse(name, "is not supported", suggestion(str(word), named))
+            known = [known for known in self.words if isinstance(known, str)]
+            config.refuse(name, "is not supported", suggestion(str(word), known))
         return self.words[word]
 
     def write(self, value: Any, context: FieldContext) -> Data:
@@ -438,8 +433,8 @@ class NoneIfZero(Field):
 class Kinds(Field):
     """One of several parts, chosen by a field: ``parts`` are the templates by its values.
 
-    A part is written by the first template that has its constants, or else its kind; the config's family ignores the fields of the
-    other templates.
+    A part is written by the first template that has its constants, or else its kind, or else by the last one.  The config's family
+    ignores the fields of the other templates.
     """
 
     component = Component | None
@@ -451,19 +446,24 @@ class Kinds(Field):
         return read(self.parts[self.switch.read(config)], config)
 
     def write(self, value: Any, context: FieldContext) -> Data:
-        for alike in (_has_constants, _has_kind):
-            for word, part in self.parts.items():
-                if alike(value, part):
-                    return joined(self.switch.write(word, context), write(part, value, context))
-        raise UnfitError(f"{context.key} kind {getattr(value, 'kind', None)}")
+        words = (
+            word
+            for alike in (_has_constants, _has_kind)
+            for word in self.parts
+            if alike(value, self.parts[word])
+        )
+        word = next(words, [*self.parts][-1])
+        return joined(self.switch.write(word, context), write(self.parts[word], value, context))
 
 
 def _has_constants(value: Any, template: Template) -> bool:
-    """Whether a part has the constants of a template, or is a component that a field writes."""
-    if isinstance(template, Field):
-        return isinstance(value, template.component)
-    plain = {key: own for key, own in template.items() if not isinstance(own, Field | Mapping)}
-    return all(getattr(value, key, None) == own for key, own in plain.items())
+    """Whether a part has the constants of a template."""
+    plain = {
+        key: own
+        for key, own in (template.items() if isinstance(template, Mapping) else ())
+        if not isinstance(own, Field | Mapping)
+    }
+    return bool(plain) and all(getattr(value, key, None) == own for key, own in plain.items())
 
 
 def _has_kind(value: Any, template: Template) -> bool:

@@ -349,7 +349,7 @@ class NoRopeLayers(UnrotatedLayers):
         flags = config.list("no_rope_layers")
         if not flags:
             return all_but_every(Positive("no_rope_layer_interval", default=4))(config, depth)
-        config.ignore("no_rope_layer_interval")
+        config.int("no_rope_layer_interval")
         if len(flags) < depth or not all(type(flag) is int and flag in (0, 1) for flag in flags):
             config.refuse("no_rope_layers", f"must be 0 or 1 for each of the {depth} layers")
         return [flag == 1 for flag in flags[:depth]]

@@ -85,7 +85,7 @@ class _HybridFeedForward(Field):
 
 _HYBRID_POSITION = f.Kinds(
     f.Choice("position_embedding_type", {None: False, "nope": False, "rope": True}, None),
-    {True: _FIELDS.rope(whole=WHOLE_HEADS), False: {"kind": "none"}},
+    {False: {"kind": "none"}, True: _FIELDS.rope(whole=WHOLE_HEADS)},
 )
 
 

@@ -46,7 +46,7 @@ class _Dense(MlpKinds):
 
     def read(self, config: Config, depth: int) -> list[bool]:
         if config.has("mlp_layer_types"):
-            config.ignore("moe_layer_freq")
+            config.list("moe_layer_freq")
             return super().read(config, depth)
         mixtures = read_flags(config, "moe_layer_freq", depth)
         return super().read(config, depth) if mixtures is None else [not mixture for mixture in mixtures]

@@ -105,7 +105,7 @@ class _FirstDistances(_Distances):
 
 _TIED = f.Computed(
     f.Bool("tie_word_embeddings", default=True),
-    lambda tied, config: tied or not config.bool("legacy", default=True),
+    lambda tied, config: not config.bool("legacy", default=True) or tied,
 )
 """Whether the scores of masked tokens use the token table, as they always do in the head that is not ``legacy``."""
 

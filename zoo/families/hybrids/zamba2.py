@@ -65,7 +65,7 @@ _SIDES = SideTransformers(_FIELDS.d_model, heads=32, kinds=_kinds, check=_whole_
 
 _POSITION = f.Kinds(
     f.Bool("use_mem_rope", default=False),
-    {True: RopeField(_SIDES.head_dim, _FIELDS.context, whole=WHOLE_HEADS), False: {"kind": "none"}},
+    {False: {"kind": "none"}, True: RopeField(_SIDES.head_dim, _FIELDS.context, whole=WHOLE_HEADS)},
 )
 _HEADS, _EXPAND = f.Int("n_mamba_heads", default=8), f.Int("mamba_expand", default=2)
 _MIXER = mamba2(

@@ -34,13 +34,13 @@ def _whole(theta: float) -> int:
 _POSITION = f.Kinds(
     f.Choice("position_embeddings_type", {word: word for word in ("relative", "rotary", None)}, "relative"),
     {
-        "relative": {"kind": "relative_sinusoidal"},
         "rotary": {
             "kind": "rope",
             "rotates": "input",
             "theta": f.Mapped(f.Int("rotary_embedding_base", default=10000), float, _whole),
         },
         None: {"kind": "none"},
+        "relative": {"kind": "relative_sinusoidal"},
     },
 )
 """Sinusoids of distances, a rotation of the input, or no position."""
