@@ -14,12 +14,7 @@ from zoo.families.common import fields as f
 from zoo.families.common.config import REQUIRED, Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import decoder_classes, language_modeling
-from zoo.families.common.llama_like import (
-    LlamaFields,
-    layer_modules,
-    layer_weights,
-    llama_tensors,
-)
+from zoo.families.common.llama_like import LlamaFields, layer_modules, layer_weights, llama_tensors
 from zoo.families.common.mixtures import (
     CORRECTION,
     EXPERTS,

@@ -13,15 +13,7 @@ from zoo.families.common.heads import BODY, LAST_TOKEN, language_modeling
 from zoo.families.common.llama_like import WHOLE_HEADS, LlamaFields
 from zoo.families.common.rope_by_window import RopeByWindow
 from zoo.families.common.template import Data, FieldContext
-from zoo.families.decoders.gemma import (
-    ACTIVATION,
-    CAP,
-    GEMMA2_TENSORS,
-    IGNORED,
-    SCALE,
-    gemma_body,
-    windows,
-)
+from zoo.families.decoders.gemma import ACTIVATION, CAP, GEMMA2_TENSORS, IGNORED, SCALE, gemma_body, windows
 
 _FIELDS = LlamaFields(
     vocab_size=262208, hidden_size=2304, intermediate_size=9216, layers=26, heads=8, kv_heads=4, head_dim=256,

@@ -10,12 +10,7 @@ from zoo.families.common.family import Family
 from zoo.families.common.gpt_oss import ALPHA, YARN, expert_rules, mixture
 from zoo.families.common.heads import decoder_classes
 from zoo.families.common.layers import Windows, all_but_every
-from zoo.families.common.llama_like import (
-    BLOCK,
-    WHOLE_HEADS,
-    LlamaFields,
-    llama_tensors,
-)
+from zoo.families.common.llama_like import BLOCK, WHOLE_HEADS, LlamaFields, llama_tensors
 from zoo.families.common.mixtures import TRAINING
 from zoo.families.common.rope import RopeParameters
 from zoo.families.common.transforms import Interleaved

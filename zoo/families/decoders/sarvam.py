@@ -9,13 +9,7 @@ from zoo.families.common import fields as f
 from zoo.families.common.decoders import query_key_value
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, decoder_classes, language_modeling
-from zoo.families.common.llama_like import (
-    BLOCK,
-    LAYER,
-    LlamaFields,
-    layer_modules,
-    llama_tensors,
-)
+from zoo.families.common.llama_like import BLOCK, LAYER, LlamaFields, layer_modules, llama_tensors
 from zoo.families.common.mixtures import (
     CORRECTION,
     EXPERTS,

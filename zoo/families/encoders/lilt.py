@@ -9,14 +9,7 @@ from dataclasses import replace
 
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
-from zoo.families.common.encoders import (
-    FIXED,
-    IGNORED,
-    NORM,
-    BertFields,
-    classifiers,
-    pooler,
-)
+from zoo.families.common.encoders import FIXED, IGNORED, NORM, BertFields, classifiers, pooler
 from zoo.families.common.family import Family
 from zoo.families.common.template import Field
 from zoo.families.common.tensors import modules, same

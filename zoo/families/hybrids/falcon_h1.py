@@ -11,7 +11,7 @@ from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
 from zoo.families.common.llama_like import BLOCK, LAYER, LlamaFields, layer_modules, llama_tensors
-from zoo.families.common.mamba import MixerHeadWidth, mamba2, mamba2_rules
+from zoo.families.common.mamba import mamba2, mamba2_rules, mixer_head_width
 from zoo.families.common.template import Data, Field, FieldContext
 
 _FIELDS = LlamaFields(
@@ -67,7 +67,7 @@ def _width(config: Config) -> int:
 
 
 _HEADS = f.Int("mamba_n_heads", default=128)
-_HEAD_WIDTH = MixerHeadWidth("mamba_d_head", f.Derived(_width), _HEADS)
+_HEAD_WIDTH = mixer_head_width("mamba_d_head", f.Derived(_width), _HEADS)
 
 
 class _Width(Field):

@@ -23,7 +23,7 @@ from zoo.families.common.llama_like import (
     layer_modules,
     llama_tensors,
 )
-from zoo.families.common.mamba import MixerHeadWidth, mamba2, mamba2_rules
+from zoo.families.common.mamba import mamba2, mamba2_rules, mixer_head_width
 from zoo.families.common.rope import OF_ROPE, RopeField
 from zoo.families.common.side_transformers import HYBRID, SideTransformers, places, shared_rules
 from zoo.families.common.tensors import Rule, fused, same
@@ -70,7 +70,7 @@ _POSITION = f.Kinds(
 _HEADS, _EXPAND = f.Int("n_mamba_heads", default=8), f.Int("mamba_expand", default=2)
 _MIXER = mamba2(
     heads=_HEADS,
-    head_dim=MixerHeadWidth(
+    head_dim=mixer_head_width(
         "mamba_headdim",
         f.Derived(lambda config: _EXPAND.read(config) * _FIELDS.d_model.read(config)),
         _HEADS,
