@@ -122,6 +122,17 @@ class Shared(Field):
         }
 
 
+def mixture(
+    experts: int | Field, top_k: int | Field, expert: Template, **more: Template
+) -> dict[str, Template]:
+    """A mixture; ``experts`` and ``top_k`` may be the defaults of their usual fields."""
+    if isinstance(experts, int):
+        experts = f.Int("num_local_experts", "num_experts", default=experts)
+    if isinstance(top_k, int):
+        top_k = f.Int("num_experts_per_tok", default=top_k)
+    return {"kind": "mixture", "experts": experts, "top_k": top_k, "expert": expert, **more}
+
+
 def sigmoid_scores(
     scale: f.Float, normalize: Template = True, groups: ExpertGroups | None = None
 ) -> dict[str, Template]:
@@ -153,14 +164,13 @@ def sigmoid_mixture(
     """DeepSeek-V3's mixture with a ``router``; the others are a family's defaults, and ``names`` the fields of the numbers of experts."""
     routed, common = names
     width = f.Int("moe_intermediate_size", default=hidden)
-    return {
-        "kind": "mixture",
-        "experts": f.Int(routed, "num_local_experts", default=experts),
-        "top_k": f.Int("num_experts_per_tok", default=top_k),
-        "expert": fields.feed_forward(hidden=width),
-        "shared": Shared(fields.feed_forward(), width, common, default=shared),
-        "router": router,
-    }
+    return mixture(
+        f.Int(routed, "num_local_experts", default=experts),
+        f.Int("num_experts_per_tok", default=top_k),
+        fields.feed_forward(hidden=width),
+        shared=Shared(fields.feed_forward(), width, common, default=shared),
+        router=router,
+    )
 
 
 def experts(mixture: str, gate: str, up: str, down: str, router: str = "gate") -> tuple[Rule, ...]:

@@ -8,7 +8,7 @@ from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.layers import SLIDING, Windows, read_numbers
 from zoo.families.common.llama_like import LlamaFields
-from zoo.families.common.mixtures import DenseLayers
+from zoo.families.common.mixtures import DenseLayers, mixture
 from zoo.families.common.template import Data, Field, FieldContext, Template, UnfitError
 
 
@@ -77,11 +77,7 @@ def qwen_mixture(
     fields: LlamaFields, experts: int, top_k: int, hidden: int, *, normalize: bool = False, **more: Template
 ) -> Template:
     """The mixture whose experts are as the ordinary feed-forward, but narrower."""
-    return {
-        "kind": "mixture",
-        "experts": f.Int("num_experts", "num_local_experts", default=experts),
-        "top_k": f.Int("num_experts_per_tok", default=top_k),
-        "expert": fields.feed_forward(hidden=f.Int("moe_intermediate_size", default=hidden)),
-        "router": {"normalize": f.Bool("norm_topk_prob", default=normalize)},
-        **more,
-    }
+    expert = fields.feed_forward(hidden=f.Int("moe_intermediate_size", default=hidden))
+    router = {"normalize": f.Bool("norm_topk_prob", default=normalize)}
+    count = f.Int("num_experts", "num_local_experts", default=experts)
+    return mixture(count, top_k, expert, **{"router": router, **more})

@@ -71,7 +71,7 @@ FAMILIES = (
         ),
         _FIELDS.body(
             kind="sandwich",
-            attention={"bias": False, "output_gate": True, "qk_norm": {"norm": _FIELDS.norm, "over": "head"}},
+            attention={"bias": False, "output_gate": True, "qk_norm": _FIELDS.qk_norm},
             position=_FIELDS.rope(whole=WHOLE_HEADS),
             feed_forward=_MIXTURE,
             more={"embedding": {"scale": f.When(f.Bool("mup_enabled", default=False), "sqrt_d_model")}},

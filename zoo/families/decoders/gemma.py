@@ -71,18 +71,15 @@ def windows(every: int | f.Positive, window: Field = WINDOW, **attention: Templa
     return Windows("local", window, all_but_every(every), **attention)
 
 
-GEMMA2_TENSORS = llama_tensors(
-    "gemma2",
-    *layer_weights(
-        {
-            "input_layernorm": "attention_norm",
-            "post_attention_layernorm": "attention_output_norm",
-            "pre_feedforward_layernorm": "feed_forward_norm",
-            "post_feedforward_layernorm": "feed_forward_output_norm",
-        }
-    ),
-    without=("layernorm",),
+SANDWICH_NORMS = layer_weights(
+    {
+        "input_layernorm": "attention_norm",
+        "post_attention_layernorm": "attention_output_norm",
+        "pre_feedforward_layernorm": "feed_forward_norm",
+        "post_feedforward_layernorm": "feed_forward_output_norm",
+    }
 )
+GEMMA2_TENSORS = llama_tensors("gemma2", *SANDWICH_NORMS, without=("layernorm",))
 
 FAMILIES = (
     Family(

@@ -18,12 +18,11 @@ from zoo.families.common.layers import LayerVariation, Windows, all_but_every
 from zoo.families.common.llama_like import LlamaFields, layer_weights, llama_tensors
 from zoo.families.common.template import Data, FieldContext, UnfitError
 from zoo.families.common.tensors import same, weights
-from zoo.families.decoders.gemma import ACTIVATION, CAP
+from zoo.families.decoders.gemma import ACTIVATION, CAP, SANDWICH_NORMS
 from zoo.families.decoders.gemma3 import Gemma3Rope
 from zoo.families.decoders.gemma4 import (
     PER_LAYER_RULES,
     REUSED,
-    SANDWICH_NORMS,
     ReusingLayers,
     per_layer_embedding,
 )
@@ -105,7 +104,7 @@ FAMILIES = (
             attention={
                 "bias": f.Bias("attention_bias", default=False),
                 "scale": 1.0,
-                "qk_norm": {"norm": _FIELDS.norm, "over": "head"},
+                "qk_norm": _FIELDS.qk_norm,
                 "value_norm": {**_FIELDS.norm, "weight": False},
             },
             feed_forward=_FIELDS.feed_forward(activation=ACTIVATION),

@@ -22,7 +22,7 @@ from zoo.families.common.rope_by_window import RopeByWindow, kind_of_layer
 from zoo.families.common.template import Data, Field, FieldContext, UnfitError
 from zoo.families.common.tensors import Rule, same
 from zoo.families.common.transforms import Stacked
-from zoo.families.decoders.gemma import ACTIVATION, CAP
+from zoo.families.decoders.gemma import ACTIVATION, CAP, SANDWICH_NORMS
 
 _FIELDS = LlamaFields(
     vocab_size=262144, hidden_size=2304, intermediate_size=9216, layers=30, heads=8, kv_heads=4, head_dim=256,
@@ -200,14 +200,6 @@ PER_LAYER_RULES = (
         }
     ),
 )
-SANDWICH_NORMS = layer_weights(
-    {
-        "input_layernorm": "attention_norm",
-        "post_attention_layernorm": "attention_output_norm",
-        "pre_feedforward_layernorm": "feed_forward_norm",
-        "post_feedforward_layernorm": "feed_forward_output_norm",
-    }
-)
 REUSED = tuple(f"layers.*.self_attn.{name}.weight" for name in ("k_proj", "v_proj", "k_norm", "v_norm"))
 """Tensors that layers without keys and values of their own may have in checkpoints."""
 
@@ -283,7 +275,7 @@ GEMMA4 = Family(
             "dropout": f.Float("attention_dropout", default=0.0),
             "bias": f.Bias("attention_bias", default=False),
             "scale": 1.0,
-            "qk_norm": {"norm": _FIELDS.norm, "over": "head"},
+            "qk_norm": _FIELDS.qk_norm,
             "value_norm": {**_FIELDS.norm, "weight": False},
             "values": f.Choice("attention_k_eq_v", {False: "projected", True: "keys"}, False),
         },

@@ -20,7 +20,7 @@ from zoo.families.common.hybrid import LINEAR, MIXERS, LayersOf, read_kinds
 from zoo.families.common.layers import FULL
 from zoo.families.common.llama_like import BLOCK, LAYER, LLAMA, WHOLE_HEADS, LlamaFields, llama_tensors
 from zoo.families.common.mamba import NO_MIXERS, mamba2_rules, prefixed_mamba2
-from zoo.families.common.mixtures import TRAINING
+from zoo.families.common.mixtures import TRAINING, mixture
 from zoo.families.common.rope import OF_ROPE
 from zoo.families.common.template import Data, Field, FieldContext, Template, UnfitError, read, write
 from zoo.families.common.tensors import Rule, same
@@ -101,12 +101,7 @@ def _stated(kinds: Sequence[str]) -> Data:
 
 
 _EXPERTS, FEED_FORWARD = f"{LAYER}block_sparse_moe", f"{BLOCK}feed_forward"
-GRANITE_MIXTURE = {
-    "kind": "mixture",
-    "experts": f.Int("num_local_experts", default=8),
-    "top_k": f.Int("num_experts_per_tok", default=2),
-    "expert": _FIELDS.feed_forward(),
-}
+GRANITE_MIXTURE = mixture(f.Int("num_local_experts", default=8), 2, _FIELDS.feed_forward())
 
 MIXTURE_RULES = also_named(
     (

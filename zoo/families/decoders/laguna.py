@@ -22,6 +22,7 @@ from zoo.families.common.llama_like import (
 )
 from zoo.families.common.mixtures import EXPERTS, TRAINING, shared, sigmoid_scores
 from zoo.families.common.mlp_kinds import MlpKinds
+from zoo.families.common.qwen import qwen_mixture
 from zoo.families.common.rope import RopeParameters
 from zoo.families.common.rope_by_window import RopeByWindow
 from zoo.families.common.template import Data, FieldContext, UnfitError
@@ -73,14 +74,14 @@ _POSITIONS = RopeByWindow(
 )
 _LOCAL: dict[str, Any] = {"heads": _Heads(windowed=True), "position": f.Derived(_POSITIONS.read_local)}
 _BIAS = f.Bias("attention_bias", default=False)
-_MIXTURE = {
-    "kind": "mixture",
-    "experts": f.Int("num_experts", "num_local_experts", default=256),
-    "top_k": f.Int("num_experts_per_tok", default=8),
-    "expert": _FIELDS.feed_forward(hidden=f.Int("moe_intermediate_size", default=512)),
-    "shared": _FIELDS.feed_forward(hidden=f.Int("shared_expert_intermediate_size", default=512)),
-    "router": sigmoid_scores(f.Float("moe_routed_scaling_factor", default=1.0)),
-}
+_MIXTURE = qwen_mixture(
+    _FIELDS,
+    256,
+    8,
+    512,
+    shared=_FIELDS.feed_forward(hidden=f.Int("shared_expert_intermediate_size", default=512)),
+    router=sigmoid_scores(f.Float("moe_routed_scaling_factor", default=1.0)),
+)
 
 FAMILIES = (
     Family(
@@ -103,7 +104,7 @@ FAMILIES = (
                 "kv_heads": f.Int("num_key_value_heads", default=8),
                 "head_dim": _FIELDS.heads.width,
                 "bias": _BIAS,
-                "qk_norm": {"norm": _FIELDS.norm, "over": "head"},
+                "qk_norm": _FIELDS.qk_norm,
                 "output_gate": {"over": _GATE, "activation": "softplus"},
                 "dropout": f.Float("attention_dropout", default=0.0),
             },

@@ -33,10 +33,7 @@ FAMILIES = (
         "mellum",
         llama_tensors("mellum", *EXPERTS, unused=("mtp.*",)),  # which guesses a further token
         _FIELDS.body(
-            attention={
-                "bias": f.Bias("attention_bias", default=False),
-                "qk_norm": {"norm": _FIELDS.norm, "over": "head"},
-            },
+            attention={"bias": f.Bias("attention_bias", default=False), "qk_norm": _FIELDS.qk_norm},
             position=_POSITIONS,
             feed_forward=qwen_mixture(_FIELDS, 64, 8, 896, normalize=True),
             varies=(_WINDOWS, MlpKinds(_FIELDS.feed_forward(), 0)),

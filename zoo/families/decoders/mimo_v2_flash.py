@@ -11,7 +11,7 @@ from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
 from zoo.families.common.layers import Windows, read_flags
 from zoo.families.common.llama_like import BLOCK, LAYER, LlamaFields, llama_tensors
-from zoo.families.common.mixtures import CORRECTION, EXPERTS, TRAINING, ExpertGroups, sigmoid_router
+from zoo.families.common.mixtures import CORRECTION, EXPERTS, TRAINING, ExpertGroups, mixture, sigmoid_router
 from zoo.families.common.mlp_kinds import MlpKinds
 from zoo.families.common.rope_by_window import RopeByWindow
 from zoo.families.common.template import Data
@@ -110,13 +110,12 @@ FAMILIES = (
             },
             norm=_NORM,
             position=_POSITIONS,
-            feed_forward={
-                "kind": "mixture",
-                "experts": f.Int("n_routed_experts", "num_local_experts", default=256),
-                "top_k": f.Int("num_experts_per_tok", default=8),
-                "expert": _FIELDS.feed_forward(hidden=f.Int("moe_intermediate_size", default=2048)),
-                "router": sigmoid_router(ExpertGroups(1, 1, 2), normalize=True, scale=1.0),
-            },
+            feed_forward=mixture(
+                f.Int("n_routed_experts", "num_local_experts", default=256),
+                8,
+                _FIELDS.feed_forward(hidden=f.Int("moe_intermediate_size", default=2048)),
+                router=sigmoid_router(ExpertGroups(1, 1, 2), normalize=True, scale=1.0),
+            ),
             varies=(
                 Windows(
                     "local",

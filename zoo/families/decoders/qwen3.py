@@ -11,7 +11,7 @@ from zoo.families.common.qwen import LAST_LAYERS
 _FIELDS = LlamaFields(vocab_size=151936, intermediate_size=22016, kv_heads=32, head_dim=128, context=32768)
 _ATTENTION = {
     "bias": Bias("attention_bias", default=False),
-    "qk_norm": {"norm": _FIELDS.norm, "over": "head"},
+    "qk_norm": _FIELDS.qk_norm,
 }
 
 FAMILIES = (

@@ -49,7 +49,7 @@ _FIELDS = LlamaFields(
 _BIAS = f.Bool("attention_bias", "use_qkv_bias", default=False)
 _ATTENTION = {
     "bias": {"query": _BIAS, "key": _BIAS, "value": _BIAS, "output": False},
-    "qk_norm": f.When(f.Bool("use_qk_norm", default=True), {"norm": _FIELDS.norm, "over": "head"}),
+    "qk_norm": f.When(f.Bool("use_qk_norm", default=True), _FIELDS.qk_norm),
 }
 _PUBLISHED = (
     (r"^embed_tokens", "word_embeddings"),

@@ -22,7 +22,7 @@ from zoo.families.common.llama_like import (
     layer_weights,
     llama_tensors,
 )
-from zoo.families.common.mixtures import MIXTRAL_EXPERTS, TRAINING
+from zoo.families.common.mixtures import MIXTRAL_EXPERTS, TRAINING, mixture
 from zoo.families.common.rope import RopeField, rope_of
 from zoo.families.common.template import Data, FieldContext, Template, UnfitError, read
 from zoo.families.common.tensors import fused
@@ -74,12 +74,6 @@ _LIGHTNING = {
     "activation": f.Activation("hidden_act", "silu"),
 }
 _LINEAR = {"attention": None, "mixer": _LIGHTNING, "residual": _residual("linear_attn")}
-_MIXTURE = {
-    "kind": "mixture",
-    "experts": f.Int("num_local_experts", "num_experts", default=8),
-    "top_k": f.Int("num_experts_per_tok", default=2),
-    "expert": _FIELDS.feed_forward(),
-}
 
 FAMILIES = (
     Family(
@@ -112,7 +106,7 @@ FAMILIES = (
         _FIELDS.body(
             kind="normed_residual",
             attention={"bias": False, "window": f.Int("sliding_window")},
-            feed_forward=_MIXTURE,
+            feed_forward=mixture(8, 2, _FIELDS.feed_forward()),
             residual=_residual("full_attn"),
             feed_forward_residual=f.Computed(  # by default the attention's
                 _residual("mlp"),

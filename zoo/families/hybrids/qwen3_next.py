@@ -174,10 +174,15 @@ QWEN3_5 = Family(
 )
 _SPARSE_BODY = _body(
     SPARSE,
-    feed_forward={
-        **qwen_mixture(SPARSE, 256, 8, 512, shared=_shared_expert(SPARSE), shared_gate=True),
-        "router": {"normalize": True},
-    },
+    feed_forward=qwen_mixture(
+        SPARSE,
+        256,
+        8,
+        512,
+        shared=_shared_expert(SPARSE),
+        shared_gate=True,
+        router={"normalize": True},
+    ),
 )
 QWEN3_5_MOE = Family(
     "qwen3_5_moe_text",
