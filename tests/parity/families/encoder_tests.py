@@ -11,6 +11,22 @@ from tests.parity.families.family import RightPaddedTests
 from tests.parity.families.llamas import ALL, LINEAR, YARN, rotation
 
 EPS = st.sampled_from([1e-12, 1e-5, 1e-2])
+ROTARY: dict[str, dict[str, Any]] = {
+    "odd heads": dict(
+        vocab_size=61, hidden_size=30, num_hidden_layers=3, num_attention_heads=3, intermediate_size=17,
+        hidden_act="gelu_new", layer_norm_eps=1e-3, type_vocab_size=3, max_position_embeddings=64,
+        rope_parameters=rotation(300.0),
+    ),
+    "one layer": dict(
+        vocab_size=33, hidden_size=40, num_hidden_layers=1, num_attention_heads=5, intermediate_size=96,
+        layer_norm_eps=1e-6, max_position_embeddings=64, rope_parameters=YARN,
+    ),
+    "untied": dict(
+        vocab_size=97, hidden_size=28, num_hidden_layers=2, num_attention_heads=7, intermediate_size=50,
+        max_position_embeddings=31, rope_parameters=LINEAR, tie_word_embeddings=False,
+    ),
+}  # fmt: skip
+"""Configurations of encoders with BERT's fields whose heads are rotated."""
 
 
 def draw_bert(data: st.DataObject) -> dict[str, Any]:

@@ -17,6 +17,23 @@ from zoo.configs.importing import import_spec
 
 HEADS = st.sampled_from([(1, 3), (2, 1), (2, 2), (3, 6)])
 """Heads of the encoder and of the decoder, which may differ."""
+SMALL: dict[str, dict[str, Any]] = {
+    "scaled": dict(
+        vocab_size=61, d_model=21, max_position_embeddings=17, encoder_layers=2, encoder_ffn_dim=33,
+        encoder_attention_heads=3, decoder_layers=3, decoder_ffn_dim=25, decoder_attention_heads=7,
+        activation_function="gelu", scale_embedding=True, dropout=0.2, attention_dropout=0.3, activation_dropout=0.4,
+    ),
+    "relu": dict(
+        vocab_size=50, d_model=32, max_position_embeddings=40, encoder_layers=3, encoder_ffn_dim=20,
+        encoder_attention_heads=4, decoder_layers=1, decoder_ffn_dim=41, decoder_attention_heads=2,
+        activation_function="relu", encoder_layerdrop=0.1, decoder_layerdrop=0.1, init_std=0.05,
+    ),
+    "one layer": dict(
+        vocab_size=44, d_model=18, max_position_embeddings=13, encoder_layers=1, encoder_ffn_dim=9,
+        encoder_attention_heads=1, decoder_layers=2, decoder_ffn_dim=7, decoder_attention_heads=3,
+    ),
+}  # fmt: skip
+"""Configurations with BART's fields."""
 
 
 def draw_bart(data: st.DataObject, *, step: int = 6) -> dict[str, Any]:

@@ -217,6 +217,10 @@ class Config:
         """Return whether a field is present and null, where that differs from an absent field."""
         return name in self.data and self.data[name] is None
 
+    def stated(self, *names: str) -> str:
+        """Return the name of a field, of several names, that the config states, or else the first."""
+        return next((name for name in names if self.has(name)), names[0])
+
     def any(self, *names: str) -> Any:
         """Return the value of a field unchecked, or None; refuse names of one field that state different values."""
         self._read.update(names)
@@ -241,7 +245,7 @@ class Config:
         elif isinstance(value, int) and abs(value) >= 2**63:
             rule = "must fit in 64 bits"
         if rule:
-            self.refuse(next(name for name in names if self.has(name)), rule)
+            self.refuse(self.stated(*names), rule)
         return value
 
     def int(self, *names: str, default: Any = None) -> Any:
@@ -252,7 +256,7 @@ class Config:
         """Return a number of layers, which is limited before anything is allocated per layer."""
         value = self.int(*names, default=default)
         if value is not None and value > MAX_LAYERS:
-            self.refuse(next(name for name in names if self.has(name)), f"must be at most {MAX_LAYERS:,}")
+            self.refuse(self.stated(*names), f"must be at most {MAX_LAYERS:,}")
         return value
 
     def float(self, *names: str, default: Any = None) -> Any:
@@ -278,8 +282,7 @@ class Config:
         value = self._typed(names, (dict,), "a mapping", None)
         if value is None:
             return None
-        name = next(name for name in names if self.has(name))
-        part = Config(value, self.where, f"{self.path}{name}.", neutral=())
+        part = Config(value, self.where, f"{self.path}{self.stated(*names)}.", neutral=())
         part.ignored, part.strict = self.ignored, self.strict
         return part
 
@@ -323,7 +326,14 @@ class Config:
         return values[word]
 
     def must(self, name: str, value: Any, because: str) -> None:
-        """Refuse a field that is present with any other value; a stated null is false, and no name."""
+        """Refuse a field that is present with any other value; a stated null is false, and no name.
+
+        A name with a dot is that of a field in a mapping.
+        """
+        outer, _, inner = name.rpartition(".")
+        if outer:
+            (self.part(outer) or Config({}, self.where)).must(inner, value, because)
+            return
         current = self.any(name)
         named = value is True or isinstance(value, str)
         refused = current != value if current is not None else named and self.null(name)

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from specs.base.base import Component
 from zoo.families.common import fields as f
 from zoo.families.common.attention import per_head
 from zoo.families.common.blocks import mlp, multi_head
@@ -126,24 +125,10 @@ class BertFields:
 # ------------------------------------------------------------------------------------------------------------ heads
 
 
-class _Stored(Field):
-    """A head that becomes none where the checkpoint lacks its weight: sentence encoders often drop it."""
-
-    component = Component
-
-    def __init__(self, weight: str) -> None:
-        self.weight = weight
-
-    def read(self, config: Config) -> Data:
-        return {"kind": "none"} if config.lacks(self.weight) else {}
-
-    def write(self, value: Any, context: FieldContext) -> Data:
-        return {}
-
-
 def pooler(weight: str = "pooler.dense.weight") -> HeadClass:
-    """The body with its pooler."""
-    return HeadClass("pooler", {"*": _Stored(weight)})
+    """The body with its pooler, unless the checkpoint lacks its ``weight``: sentence encoders often drop it."""
+    stored = f.Derived(lambda config: {"kind": "none"} if config.lacks(weight) else {})
+    return HeadClass("pooler", {"*": stored})
 
 
 def masked(activation: Template, norm: Template = NORM, **more: Template) -> HeadClass:

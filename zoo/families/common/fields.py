@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from specs.base.base import Component
+from specs.base.suggest import suggestion
 from specs.kinds.activation import Activation as Name
 from specs.kinds.attention import ProjectionBiases
 from zoo.families.common.config import Config
-from zoo.families.common.template import Data, Field, FieldContext, Template, UnfitError, read, write
+from zoo.families.common.template import Data, Field, FieldContext, Template, UnfitError, joined, read, write
 
 # ---------------------------------------------------------------------------------------------------------- one field
 
@@ -140,21 +142,60 @@ class Rows(_NamedField):
         return super().write((value or 0) + getattr(embedded, "offset", 0), context)
 
 
-class Choice(Field):
-    """A field whose words stand for values of a spec; words may be booleans. ``default`` is one of the words."""
+class Positive(Int):
+    """A whole number of at least 1."""
 
-    def __init__(self, name: str, words: Mapping[Any, Any], default: Any) -> None:
-        self.name, self.words, self.default = name, words, default
+    def read(self, config: Config) -> int:
+        number: int = super().read(config)
+        if number < 1:
+            config.refuse(config.stated(*self.names), "must be at least 1")
+        return number
+
+
+class EqualInLayers(Int):
+    """A whole number that a config may list layer by layer, the same for all."""
+
+    def read(self, config: Config) -> int:
+        numbers = config.any(*self.names)
+        if not isinstance(numbers, list):
+            return int(super().read(config))
+        if any(type(number) is not int or number != numbers[0] for number in numbers) or not numbers:
+            rule = "must be one whole number, or the same one for every layer"
+            config.refuse(config.stated(*self.names), rule)
+        return int(numbers[0])
+
+
+class Choice(Field):
+    """A field whose words stand for values of a spec; words may be booleans, and None for null.
+
+    ``default`` is one of the words, or a template of one, which is read if the config does not state the field.  ``also`` are
+    other names that configs have used.
+    """
+
+    def __init__(
+        self, name: str, words: Mapping[Any, Any], default: Template, *, also: tuple[str, ...] = ()
+    ) -> None:
+        self.names, self.words, self.default = (name, *also), words, default
 
     def read(self, config: Config) -> Any:
-        if isinstance(self.default, bool):
-            return self.words[config.bool(self.name, default=self.default)]
-        return config.choice(self.name, self.words, self.default)
+        name, kinds = config.stated(*self.names), {type(word) for word in self.words if word is not None}
+        word = config.any(*self.names)
+        if word is None:
+            null = None if None in self.words else False if kinds == {bool} else self.default
+            word = read(null if config.null(name) else self.default, config)
+        if word is None and None in self.words:
+            return self.words[None]
+        if type(word) not in kinds and len(kinds) == 1:
+            config.refuse(name, "must be true or false" if bool in kinds else "must be a string")
+        if type(word) not in kinds or word not in self.words:
+            known = [known for known in self.words if isinstance(known, str)]
+            config.refuse(name, "is not supported", suggestion(str(word), known))
+        return self.words[word]
 
     def write(self, value: Any, context: FieldContext) -> Data:
         for word, meaning in self.words.items():
             if meaning == value:
-                return {self.name: word}
+                return {self.names[0]: word}
         raise UnfitError(f"{context.key} {value}")
 
 
@@ -179,9 +220,9 @@ ACTIVATIONS: dict[str, Name] = {
 class Activation(Choice):
     """The name of an activation.  The default is written where several names mean the same."""
 
-    def __init__(self, name: str, default: str) -> None:
+    def __init__(self, name: str, default: Template, *, also: tuple[str, ...] = ()) -> None:
         first = {word: meaning for word, meaning in ACTIVATIONS.items() if word == default}
-        super().__init__(name, {**first, **ACTIVATIONS}, default)
+        super().__init__(name, {**first, **ACTIVATIONS}, default, also=also)
 
 
 # ---------------------------------------------------------------------------------------------------------- conversions
@@ -203,20 +244,81 @@ class Checked(Field):
         return self.field.write(value, context)
 
 
-class Mapped(Field):
-    """A value that is computed from another field; ``written`` is the inverse, which may raise :class:`UnfitError`."""
+def _kept(value: Any, context: FieldContext) -> Any:
+    """The value itself."""
+    return value
+
+
+class Computed(Field):
+    """A value that is computed from a field, or a template, and from the rest of the config.
+
+    ``value`` may refuse what a config states.  ``written`` is the inverse, from a value and its place in a model, and may raise
+    :class:`UnfitError`; without one, the value itself is written.  ``component`` is as in :class:`Field`.
+    """
 
     def __init__(
-        self, field: Field, value: Callable[[Any], Any], written: Callable[[Any], Any], component: Any = ()
+        self,
+        field: Template,
+        value: Callable[[Any, Config], Any],
+        written: Callable[[Any, FieldContext], Any] = _kept,
+        component: Any = (),
     ) -> None:
         self.field, self.value, self.written = field, value, written
         self.component = component  # type: ignore[misc]
 
     def read(self, config: Config) -> Any:
-        return self.value(self.field.read(config))
+        return self.value(read(self.field, config), config)
 
     def write(self, value: Any, context: FieldContext) -> Data:
-        return self.field.write(self.written(value), context)
+        return write(self.field, self.written(value, context), context)
+
+
+class Mapped(Computed):
+    """A value that is computed from a field alone."""
+
+    def __init__(
+        self, field: Field, value: Callable[[Any], Any], written: Callable[[Any], Any], component: Any = ()
+    ) -> None:
+        super().__init__(
+            field, lambda stated, config: value(stated), lambda own, context: written(own), component
+        )
+
+
+class Multiple(Computed):
+    """A width that is a whole multiple of the model's, which the config states as the ``ratio``; ``d_model`` is the field of the
+    model's width.
+
+    ``width`` is the width for the model's and a ratio, by default their product.
+    """
+
+    def __init__(self, ratio: Int, d_model: Field, width: Callable[[int, int], int] = operator.mul) -> None:
+        def ratio_of(value: int, context: FieldContext) -> int:
+            model = context.model.d_model
+            near = 3 * value // (2 * model)  # of a gated feed-forward, two thirds of the ratio are left
+            for candidate in (value // model, near, near + 1):
+                if width(model, candidate) == value:
+                    return candidate
+            raise UnfitError(
+                f"{context.key} {value}: it follows from a whole {ratio.names[0]} of the width {model}"
+            )
+
+        super().__init__(ratio, lambda stated, config: width(d_model.read(config), stated), ratio_of)
+
+
+class Inside(Field):
+    """A field in a mapping of the config, such as ``attn_config``."""
+
+    def __init__(self, name: str, field: Field) -> None:
+        self.name, self.field = name, field
+        self.names = tuple(f"{name}.{inner}" for inner in getattr(field, "names", ()))
+
+    def read(self, config: Config) -> Any:
+        return self.field.read(
+            config.part(self.name) or Config({}, config.where, f"{config.path}{self.name}.")
+        )
+
+    def write(self, value: Any, context: FieldContext) -> Data:
+        return {self.name: self.field.write(value, context)}
 
 
 def after_padding(default: int = 1) -> Mapped:
@@ -231,20 +333,32 @@ def after_padding(default: int = 1) -> Mapped:
 
 
 class Equal(Field):
-    """A value that two fields state."""
+    """A value that several fields state; ``because`` is why they must agree."""
 
-    def __init__(self, first: _NamedField, second: _NamedField) -> None:
-        self.first, self.second = first, second
+    def __init__(self, first: Field, *others: Field, because: str = "") -> None:
+        self.fields, self.because = (first, *others), because
 
     def read(self, config: Config) -> Any:
-        value = self.first.read(config)
-        if self.second.read(config) != value:
-            rule = f"must equal {self.first.names[0]}, which is {str(value).lower()}"
-            config.refuse(self.second.names[0], rule)
+        first, *others = self.fields
+        value = first.read(config)
+        for other in others:
+            if other.read(config) != value:
+                because = f": {self.because}" if self.because else ""
+                rule = f"must equal {_name(first, config)}, which is {str(value).lower()}{because}"
+                config.refuse(_name(other, config), rule)
         return value
 
     def write(self, value: Any, context: FieldContext) -> Data:
-        return {**self.first.write(value, context), **self.second.write(value, context)}
+        data: Data = {}
+        for field in self.fields:
+            data = joined(data, field.write(value, context))
+        return data
+
+
+def _name(field: Field, config: Config) -> str:
+    """The name under which a config states a field, or else its present name."""
+    names: tuple[str, ...] = field.names  # type: ignore[attr-defined]
+    return config.stated(*names)
 
 
 # ------------------------------------------------------------------------------------------------------ several fields
@@ -271,7 +385,7 @@ def times(factor: int, field: Field) -> Derived:
 
 
 class Stated(Field):
-    """Constant fields of every written config."""
+    """Constant fields of every written config; a function gives the value for a model."""
 
     component = Component | None
 
@@ -282,38 +396,79 @@ class Stated(Field):
         return {}
 
     def write(self, value: Any, context: FieldContext) -> Data:
-        return self.fields
+        return {name: own(context) if callable(own) else own for name, own in self.fields.items()}
 
 
 class When(Field):
-    """A part that is present when a switch is on."""
+    """A part that is present when a switch is on; the config's family ignores the fields of the part where it is off."""
 
     component = Component | None
 
-    def __init__(self, switch: Bool, part: Template) -> None:
+    def __init__(self, switch: Field, part: Template) -> None:
         self.switch, self.part = switch, part
 
     def read(self, config: Config) -> Any:
         return read(self.part, config) if self.switch.read(config) else None
 
     def write(self, value: Any, context: FieldContext) -> Data:
-        return {**self.switch.write(value is not None, context), **write(self.part, value, context)}
+        return joined(self.switch.write(value is not None, context), write(self.part, value, context))
 
 
-class Kinds(Field):
-    """The kind of a part, chosen by a switch: ``on`` and ``off`` are the templates."""
+class NoneIfZero(Field):
+    """A part of a spec that a number of 0, such as its width, removes."""
 
     component = Component | None
 
-    def __init__(self, switch: Bool | Choice, on: Template, off: Template) -> None:
-        self.switch, self.on, self.off = switch, on, off
+    def __init__(self, number: Int, part: Template) -> None:
+        self.number, self.part = number, part
 
     def read(self, config: Config) -> Any:
-        return read(self.on if self.switch.read(config) else self.off, config)
+        part = read(self.part, config)
+        return part if self.number.read(config) else None
 
     def write(self, value: Any, context: FieldContext) -> Data:
-        on = value is not None and value.kind == self.on["kind"]
-        return {**self.switch.write(on, context), **write(self.on if on else self.off, value, context)}
+        return self.number.write(0, context) if value is None else write(self.part, value, context)
+
+
+class Kinds(Field):
+    """One of several parts, chosen by a field: ``parts`` are the templates by its values.
+
+    A part is written by the first template that has its constants, or else its kind, or else by the last one.  The config's family
+    ignores the fields of the other templates.
+    """
+
+    component = Component | None
+
+    def __init__(self, switch: Field, parts: Mapping[Any, Template]) -> None:
+        self.switch, self.parts = switch, parts
+
+    def read(self, config: Config) -> Any:
+        return read(self.parts[self.switch.read(config)], config)
+
+    def write(self, value: Any, context: FieldContext) -> Data:
+        words = (
+            word
+            for alike in (_has_constants, _has_kind)
+            for word in self.parts
+            if alike(value, self.parts[word])
+        )
+        word = next(words, [*self.parts][-1])
+        return joined(self.switch.write(word, context), write(self.parts[word], value, context))
+
+
+def _has_constants(value: Any, template: Template) -> bool:
+    """Whether a part has the constants of a template."""
+    plain = {
+        key: own
+        for key, own in (template.items() if isinstance(template, Mapping) else ())
+        if not isinstance(own, Field | Mapping)
+    }
+    return bool(plain) and all(getattr(value, key, None) == own for key, own in plain.items())
+
+
+def _has_kind(value: Any, template: Template) -> bool:
+    """Whether a part has the kind of a template."""
+    return isinstance(template, Mapping) and getattr(value, "kind", None) == template.get("kind")
 
 
 class IfThere(Field):

@@ -8,7 +8,7 @@ from specs.base.suggest import suggestion
 from specs.kinds.block import BlockParts
 from specs.kinds.mixture import Mixture
 from zoo.families.common.config import Config
-from zoo.families.common.layers import FULL, LayerVariation
+from zoo.families.common.layers import FULL, SLIDING, LayerVariation
 from zoo.families.common.template import Data, FieldContext, Template
 
 LINEAR = "linear_attention"
@@ -18,6 +18,12 @@ OLD_WORDS = {"mamba": LINEAR, "attention": FULL}
 """Words of earlier configs."""
 
 MIXERS = (LINEAR, FULL)
+
+CONVOLUTION, CHUNKED = "conv", "chunked_attention"
+"""The words for a layer with a short convolution, and for one whose attention stays within chunks."""
+
+_NAMES = {FULL: "attention", SLIDING: "local", CONVOLUTION: "convolution", CHUNKED: "chunked"}
+"""The names of the variants of blocks, where they differ from the words."""
 
 
 def kind_of(block: BlockParts) -> str:
@@ -29,14 +35,16 @@ def kind_of(block: BlockParts) -> str:
     return "moe" if isinstance(block.feed_forward, Mixture) else "mlp"
 
 
-def read_kinds(config: Config, name: str, depth: int, words: Sequence[str]) -> list[str] | None:
-    """The words for all layers; None where the config has no list."""
+def read_kinds(
+    config: Config, name: str, depth: int, words: Sequence[str], old: Mapping[str, str] = OLD_WORDS
+) -> list[str] | None:
+    """The words for all layers, of which ``old`` are those of earlier configs; None where the config has no list."""
     entries = config.list(name)
     if entries is None:
         return None
     if len(entries) != depth:
         config.refuse(name, f"must have an entry for each of the {depth} layers")
-    kinds = [OLD_WORDS.get(word, word) for word in map(str, entries)]
+    kinds = [old.get(word, word) for word in map(str, entries)]
     for kind in kinds:
         if kind not in words:
             config.refuse(name, "must have supported kinds only", suggestion(kind, [*words]))
@@ -44,23 +52,32 @@ def read_kinds(config: Config, name: str, depth: int, words: Sequence[str]) -> l
 
 
 class LayersOf(LayerVariation):
-    """The layers of one kind; ``kinds`` reads the words for all layers, and ``write_kinds`` writes them."""
+    """The layers of one kind: ``kinds`` reads the words for all layers, ``write_kinds`` writes them, by default as ``layer_types``,
+    and ``word`` is the word for a block.  ``name`` is the name of their block, by default the word."""
 
     def __init__(
         self,
         kind: str,
         differs: Mapping[str, Template],
         kinds: Callable[[Config, int], Sequence[str]],
-        write_kinds: Callable[[Sequence[str]], Data],
+        write_kinds: Callable[[Sequence[str]], Data] = lambda kinds: {"layer_types": [*kinds]},
+        word: Callable[[BlockParts], str] = kind_of,
+        name: str = "",
     ) -> None:
-        self.name = {FULL: "attention"}.get(kind, kind)
-        self.kind, self.differs, self.kinds, self.write_kinds = kind, differs, kinds, write_kinds
+        self.name = name or _NAMES.get(kind, kind)
+        self.kind, self.differs, self.kinds, self.write_kinds, self.word = (
+            kind,
+            differs,
+            kinds,
+            write_kinds,
+            word,
+        )
 
     def read(self, config: Config, depth: int) -> list[bool]:
         return [kind == self.kind for kind in self.kinds(config, depth)]
 
     def holds(self, block: BlockParts, index: int) -> bool:
-        return kind_of(block) == self.kind
+        return self.word(block) == self.kind
 
     def write(self, where: Sequence[bool], context: FieldContext) -> Data:
-        return self.write_kinds([kind_of(block) for block in context.stack.layer_blocks()])
+        return self.write_kinds([self.word(block) for block in context.stack.layer_blocks()])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
-from zoo.families.common.template import Data, Field, FieldContext, Template
+from zoo.families.common.template import Data, Template
 
 
 class SquareSide(f.Int):
@@ -31,13 +31,9 @@ def patches(image_size: int, patch_size: int, **more: Template) -> Data:
 
 
 MEAN_POOLING = f.Bool("use_mean_pooling", default=True)
-
-
-class NormUnlessMean(Field):
-    """A norm of all vectors after the last layer, unless the mean of the patches is taken, which has its own or none."""
-
-    def read(self, config: Config) -> bool:
-        return not MEAN_POOLING.read(config)
-
-    def write(self, value: bool | None, context: FieldContext) -> Data:
-        return MEAN_POOLING.write(not context.stack.ends_with_norm, context)
+NORM_UNLESS_MEAN = f.Computed(
+    MEAN_POOLING,
+    lambda mean, config: not mean,
+    lambda norm, context: not context.stack.ends_with_norm,
+)
+"""A norm of all vectors after the last layer, unless the mean of the patches is taken, which has its own or none."""

@@ -11,7 +11,7 @@ from specs.kinds.block import BlockParts
 from specs.kinds.position import NoPosition
 from specs.model.stack import Stack
 from zoo.families.common.config import Config
-from zoo.families.common.fields import Depth, Int
+from zoo.families.common.fields import Depth, Int, Positive
 from zoo.families.common.template import Data, Field, FieldContext, Template, UnfitError, read, write
 
 
@@ -187,18 +187,55 @@ FULL, SLIDING = "full_attention", "sliding_attention"
 """The kinds of layers in ``layer_types``."""
 
 
+class FixedLayers(LayerVariation):
+    """Layers that the reference fixes: ``where`` says which, from a layer and the depth, and ``shown`` whether a block is one.
+
+    ``unfit`` is what other layers would be, for the message of :class:`UnfitError`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        differs: Template,
+        where: Callable[[int, int], bool],
+        shown: Callable[[BlockParts], bool],
+        unfit: str,
+    ) -> None:
+        self.name, self.differs, self.where, self.shown, self.unfit = name, differs, where, shown, unfit
+
+    def read(self, config: Config, depth: int) -> list[bool]:
+        return [self.where(layer, depth) for layer in range(depth)]
+
+    def holds(self, block: BlockParts, index: int) -> bool:
+        return self.shown(block)
+
+    def write(self, where: Sequence[bool], context: FieldContext) -> Data:
+        if [*where] != [self.where(layer, len(where)) for layer in range(len(where))]:
+            raise UnfitError(self.unfit)
+        return {}
+
+
+WhereFunction = Callable[[Config, int], list[bool]]
+"""Says of each layer whether something holds, from the config and the number of layers."""
+
+
 class Windows(LayerVariation):
-    """Layers with a window, as listed in ``layer_types``; ``default`` gives them for a config without that list."""
+    """Layers with a window, as listed in ``layer_types``; ``default`` gives them for a config without that list.
+
+    ``written`` gives further fields that state them for other readers.
+    """
 
     def __init__(
         self,
         name: str,
         window: Template,
-        default: Callable[[Config, int], list[bool]],
+        default: WhereFunction,
         missing: tuple[str, ...] = ("sliding_window", f"must be a number: there are layers of {SLIDING}"),
+        written: Callable[[Sequence[bool]], Data] = lambda where: {},
         **attention: Template,
     ) -> None:
         self.name, self.window, self.default, self.missing = name, window, default, missing
+        self.written = written
         self.differs = {"attention": {"window": window, **attention}}
 
     def read(self, config: Config, depth: int) -> list[bool]:
@@ -211,7 +248,7 @@ class Windows(LayerVariation):
         return block.sliding_window is not None
 
     def write(self, where: Sequence[bool], context: FieldContext) -> Data:
-        return {"layer_types": [SLIDING if windowed else FULL for windowed in where]}
+        return {"layer_types": [SLIDING if windowed else FULL for windowed in where], **self.written(where)}
 
 
 def read_layer_types(config: Config, default: list[bool]) -> list[bool]:
@@ -253,10 +290,41 @@ def all_but_every_fourth(config: Config, depth: int) -> list[bool]:
     if config.has("layer_types"):
         config.ignore(name)  # which may be text, such as LLLG
         return [False] * depth
-    every = config.int(name, default=4)
-    if every < 1:
-        config.refuse(name, "must be at least 1")
-    return [(layer + 1) % every != 0 for layer in range(depth)]
+    return all_but_every(Positive(name, default=4))(config, depth)
+
+
+def all_but_every(count: int | Positive, first: int | None = None) -> WhereFunction:
+    """All layers except every n-th, by default the last of each n; ``first`` is the first of those, and ``count`` n, or its field."""
+
+    def where(config: Config, depth: int) -> list[bool]:
+        every: int = read(count, config)
+        start = every - 1 if first is None else first
+        return [layer % every != start % every for layer in range(depth)]
+
+    return where
+
+
+def no_layer(config: Config, depth: int) -> list[bool]:
+    """No layer."""
+    return [False] * depth
+
+
+def read_numbers(config: Config, name: str, default: Sequence[int] | None = None) -> list[int] | None:
+    """The layers that a list names by number, from 0."""
+    numbers: list[int] | None = config.list(name, default=default)
+    if numbers is not None and not all(type(layer) is int for layer in numbers):
+        config.refuse(name, "must be a list of layers by number, from 0")
+    return numbers
+
+
+def read_flags(config: Config, name: str, depth: int) -> list[bool] | None:
+    """The layers to which a list gives 1; None for a config without it."""
+    flags = config.list(name)
+    if flags is None:
+        return None
+    if len(flags) != depth or not all(type(flag) is int and flag in (0, 1) for flag in flags):
+        config.refuse(name, f"must be 0 or 1 for each of the {depth} layers")
+    return [flag == 1 for flag in flags]
 
 
 class UnrotatedLayers(LayerVariation):
@@ -272,15 +340,16 @@ class UnrotatedLayers(LayerVariation):
 class NoRopeLayers(UnrotatedLayers):
     """The layers that do not rotate, which ``no_rope_layers`` says by 0, in spite of its name: by default every fourth."""
 
+    def __init__(self, name: str, differs: Template = None) -> None:
+        self.name, self.differs = name, differs or UnrotatedLayers.differs
+
     @staticmethod
     def rotated(config: Config, depth: int) -> list[bool]:
         """Which layers rotate queries and keys."""
         flags = config.list("no_rope_layers")
-        every = config.int("no_rope_layer_interval", default=4)
         if not flags:
-            if every < 1:
-                config.refuse("no_rope_layer_interval", "must be at least 1")
-            return [(layer + 1) % every != 0 for layer in range(depth)]
+            return all_but_every(Positive("no_rope_layer_interval", default=4))(config, depth)
+        config.int("no_rope_layer_interval")
         if len(flags) < depth or not all(type(flag) is int and flag in (0, 1) for flag in flags):
             config.refuse("no_rope_layers", f"must be 0 or 1 for each of the {depth} layers")
         return [flag == 1 for flag in flags[:depth]]

@@ -51,6 +51,11 @@ class LlamaFields:
         default = {"hidden": self.hidden, "activation": f.Activation("hidden_act", "silu"), "bias": False}
         return {"kind": "gated", **default, **more}
 
+    @property
+    def qk_norm(self) -> dict[str, Template]:
+        """Norms of queries and keys, head by head."""
+        return {"norm": self.norm, "over": "head"}
+
     def mlp(self, bias: Template) -> dict[str, Template]:
         """A feed-forward without gate, by default with a squared rectifier."""
         activation = f.Activation("hidden_act", "relu2")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from specs.kinds.mamba2 import Mamba2, StepLimit
@@ -92,38 +93,20 @@ def mamba2(
     }
 
 
-class Width(f.Int):
-    """The number of channels, stated as a multiple of ``d_model``."""
+class OrAuto(f.Int):
+    """A whole number, or the ``usual`` one for "auto" or null."""
 
-    def __init__(self, name: str, d_model: f.Int) -> None:
-        super().__init__(name, default=2)
-        self.d_model = d_model
-
-    def read(self, config: Config) -> int:
-        width: int = super().read(config) * self.d_model.read(config)
-        return width
-
-    def write(self, value: int, context: FieldContext) -> Data:
-        expand, rest = divmod(value, context.model.d_model)
-        if rest:
-            raise UnfitError("channels that are no multiple of d_model")
-        return {self.names[0]: expand}
-
-
-class StepRank(f.Int):
-    """The rank of the step sizes, by default ("auto") a 16th of ``d_model``."""
-
-    def __init__(self, name: str, d_model: f.Int) -> None:
+    def __init__(self, name: str, usual: Callable[[Config], int]) -> None:
         super().__init__(name)
-        self.d_model = d_model
+        self.usual = usual
 
     def read(self, config: Config) -> int:
         name = self.names[0]
         if config.data.get(name) in ("auto", None):
             config.ignore(name)
-            return -(-int(self.d_model.read(config)) // 16)
-        rank: int = super().read(config)
-        return rank
+            return self.usual(config)
+        number: int = super().read(config)
+        return number
 
 
 def mamba(
@@ -141,9 +124,9 @@ def mamba(
     """A Mamba mixer; the arguments are a family's fields."""
     return {
         "kind": "mamba",
-        "width": Width(expand, d_model),
+        "width": f.Multiple(f.Int(expand, default=2), d_model),
         "state_size": state_size,
-        "step_rank": StepRank(step_rank, d_model),
+        "step_rank": OrAuto(step_rank, lambda config: -(-int(d_model.read(config)) // 16)),
         "kernel_size": kernel_size,
         "activation": activation,
         "bias": bias,
@@ -152,23 +135,16 @@ def mamba(
     }
 
 
-class MixerHeadWidth(f.Int):
-    """The width of a head, which may be "auto": the mixer's width divided by the heads."""
+def mixer_head_width(name: str, width: Field, heads: f.Int) -> OrAuto:
+    """The width of a head, by default ("auto") the mixer's width divided by the heads."""
 
-    def __init__(self, name: str, width: Field, heads: f.Int) -> None:
-        super().__init__(name)
-        self.width, self.heads = width, heads
+    def usual(config: Config) -> int:
+        count, whole = heads.read(config), width.read(config)
+        if count < 1 or whole % count:
+            config.refuse(heads.names[0], f"must divide the width of the mixer, which is {whole}")
+        return int(whole // count)
 
-    def read(self, config: Config) -> int:
-        name = self.names[0]
-        if config.data.get(name) in ("auto", None):
-            config.ignore(name)
-            heads, width = self.heads.read(config), self.width.read(config)
-            if heads < 1 or width % heads:
-                config.refuse(self.heads.names[0], f"must divide the width of the mixer, which is {width}")
-            return int(width // heads)
-        width = super().read(config)
-        return int(width)
+    return OrAuto(name, usual)
 
 
 def prefixed_mamba2(d_model: f.Int, eps: Field, activation: Field) -> Template:
@@ -177,7 +153,7 @@ def prefixed_mamba2(d_model: f.Int, eps: Field, activation: Field) -> Template:
     width = f.Derived(lambda config: expand.read(config) * d_model.read(config))
     return mamba2(
         heads=heads,
-        head_dim=MixerHeadWidth("mamba_d_head", width, heads),
+        head_dim=mixer_head_width("mamba_d_head", width, heads),
         expand=("mamba_expand", 2),
         d_model=d_model,
         state_size=f.Int("mamba_d_state", default=256),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from specs.kinds.block import BlockParts
@@ -55,6 +55,26 @@ class FirstLayers(DenseLayers):
         return self.first.write(where.index(False) if False in where else len(where), context)
 
 
+class CountedMixtures(DenseLayers):
+    """The layers without a mixture of a stack whose ``count``, a field, says which layers have one: ``mixtures`` gives these for a
+    count and a depth."""
+
+    def __init__(
+        self, feed_forward: Template, count: f.Int, mixtures: Callable[[int, int], list[bool]]
+    ) -> None:
+        super().__init__(feed_forward)
+        self.count, self.mixtures = count, mixtures
+
+    def read(self, config: Config, depth: int) -> list[bool]:
+        return [not mixture for mixture in self.mixtures(self.count.read(config), depth)]
+
+    def write(self, where: Sequence[bool], context: FieldContext) -> Data:
+        for count in range(len(where) + 2):
+            if self.mixtures(count, len(where)) == [not dense for dense in where]:
+                return self.count.write(count, context)
+        raise UnfitError("mixtures in other layers than every n-th")
+
+
 class ExpertGroups(Field):
     """The groups of experts, where there are several; ``score_top_k`` experts score a group, ``name`` is the field of the count."""
 
@@ -102,6 +122,17 @@ class Shared(Field):
         }
 
 
+def mixture(
+    experts: int | Field, top_k: int | Field, expert: Template, **more: Template
+) -> dict[str, Template]:
+    """A mixture; ``experts`` and ``top_k`` may be the defaults of their usual fields."""
+    if isinstance(experts, int):
+        experts = f.Int("num_local_experts", "num_experts", default=experts)
+    if isinstance(top_k, int):
+        top_k = f.Int("num_experts_per_tok", default=top_k)
+    return {"kind": "mixture", "experts": experts, "top_k": top_k, "expert": expert, **more}
+
+
 def sigmoid_scores(
     scale: f.Float, normalize: Template = True, groups: ExpertGroups | None = None
 ) -> dict[str, Template]:
@@ -133,14 +164,13 @@ def sigmoid_mixture(
     """DeepSeek-V3's mixture with a ``router``; the others are a family's defaults, and ``names`` the fields of the numbers of experts."""
     routed, common = names
     width = f.Int("moe_intermediate_size", default=hidden)
-    return {
-        "kind": "mixture",
-        "experts": f.Int(routed, "num_local_experts", default=experts),
-        "top_k": f.Int("num_experts_per_tok", default=top_k),
-        "expert": fields.feed_forward(hidden=width),
-        "shared": Shared(fields.feed_forward(), width, common, default=shared),
-        "router": router,
-    }
+    return mixture(
+        f.Int(routed, "num_local_experts", default=experts),
+        f.Int("num_experts_per_tok", default=top_k),
+        fields.feed_forward(hidden=width),
+        shared=Shared(fields.feed_forward(), width, common, default=shared),
+        router=router,
+    )
 
 
 def experts(mixture: str, gate: str, up: str, down: str, router: str = "gate") -> tuple[Rule, ...]:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
-from zoo.families.common.layers import SLIDING, Windows
+from zoo.families.common.layers import SLIDING, Windows, read_numbers
 from zoo.families.common.llama_like import LlamaFields
-from zoo.families.common.mixtures import DenseLayers
+from zoo.families.common.mixtures import DenseLayers, mixture
 from zoo.families.common.template import Data, Field, FieldContext, Template, UnfitError
 
 
@@ -27,7 +27,11 @@ class QwenWindow(Field):
 class QwenWindows(Windows):
     """The layers with such a window.  Without ``layer_types``, ``default`` decides from the layer and max_window_layers."""
 
-    def __init__(self, default: Callable[[int, int], bool]) -> None:
+    def __init__(
+        self,
+        default: Callable[[int, int], bool],
+        written: Callable[[Sequence[bool]], Data] = lambda where: {},
+    ) -> None:
         def windowed(config: Config, depth: int) -> list[bool]:
             bound = config.int("max_window_layers", default=28)
             has_window = self.window.read(config) is not None
@@ -38,18 +42,16 @@ class QwenWindows(Windows):
             f"has {SLIDING} without a window",
             "set use_sliding_window and sliding_window",
         )
-        super().__init__("windowed", QwenWindow(), windowed, missing)
+        super().__init__("windowed", QwenWindow(), windowed, missing, written)
 
 
-class LastLayers(QwenWindows):
-    """Windows from the layer max_window_layers on."""
+def _first(where: Sequence[bool]) -> Data:
+    """The first layer with a window."""
+    return {"max_window_layers": where.index(True) if any(where) else len(where)}
 
-    def __init__(self) -> None:
-        super().__init__(lambda layer, first: layer >= first)
 
-    def write(self, where: Sequence[bool], context: FieldContext) -> Data:
-        first = where.index(True) if any(where) else len(where)
-        return {**super().write(where, context), "max_window_layers": first}
+LAST_LAYERS = QwenWindows(lambda layer, first: layer >= first, _first)
+"""Windows from the layer max_window_layers on."""
 
 
 class SparseStep(DenseLayers):
@@ -60,12 +62,8 @@ class SparseStep(DenseLayers):
         self.default = default
 
     def read(self, config: Config, depth: int) -> list[bool]:
-        step = config.int("decoder_sparse_step", default=1)
-        if step < 1:
-            config.refuse("decoder_sparse_step", "must be at least 1")
-        dense = config.list("mlp_only_layers", default=[*self.default])
-        if not all(type(layer) is int for layer in dense):
-            config.refuse("mlp_only_layers", "must be a list of layers by number, from 0")
+        step = f.Positive("decoder_sparse_step", default=1).read(config)
+        dense = read_numbers(config, "mlp_only_layers", self.default) or []
         return [layer in dense or (layer + 1) % step != 0 for layer in range(depth)]
 
     def write(self, where: Sequence[bool], context: FieldContext) -> Data:
@@ -79,11 +77,7 @@ def qwen_mixture(
     fields: LlamaFields, experts: int, top_k: int, hidden: int, *, normalize: bool = False, **more: Template
 ) -> Template:
     """The mixture whose experts are as the ordinary feed-forward, but narrower."""
-    return {
-        "kind": "mixture",
-        "experts": f.Int("num_experts", "num_local_experts", default=experts),
-        "top_k": f.Int("num_experts_per_tok", default=top_k),
-        "expert": fields.feed_forward(hidden=f.Int("moe_intermediate_size", default=hidden)),
-        "router": {"normalize": f.Bool("norm_topk_prob", default=normalize)},
-        **more,
-    }
+    expert = fields.feed_forward(hidden=f.Int("moe_intermediate_size", default=hidden))
+    router = {"normalize": f.Bool("norm_topk_prob", default=normalize)}
+    count = f.Int("num_experts", "num_local_experts", default=experts)
+    return mixture(count, top_k, expert, **{"router": router, **more})

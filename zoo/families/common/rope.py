@@ -16,6 +16,9 @@ from specs.kinds.rope import Rope as RopeSpec
 from zoo.families.common.config import REQUIRED, Config
 from zoo.families.common.template import Data, Field, FieldContext, Template, UnfitError, read, write
 
+OF_ROPE = ("rope_theta", "rope_scaling", "rope_parameters")
+"""Fields of rotary positions."""
+
 _ORIGINAL = "original_max_position_embeddings"
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from specs.kinds.position import PositionKind
 from specs.kinds.rope import Rope as RopeSpec
 from zoo.families.common.config import Config
 from zoo.families.common.layers import FULL, SLIDING
 from zoo.families.common.rope import RopeField
-from zoo.families.common.template import Data, FieldContext
+from zoo.families.common.template import Data, Field, FieldContext, Template, read
 
 _OF_HEADS = (
     "head_dim",
@@ -35,12 +37,13 @@ def kind_of_layer(config: Config, parameters: Config | None) -> tuple[Config, Co
 class RopeByWindow(RopeField):
     """The position of the layers without a window, written together with the windowed layers' position.
 
-    ``rope_parameters`` state both by kind of layer; otherwise ``rope_scaling`` is that of the layers without a window.
+    ``rope_parameters`` state both by kind of layer; otherwise ``rope_scaling`` is that of the layers without a window, and ``local``
+    the base of the windowed layers (default: that of the others).
     """
 
-    def local_theta(self, config: Config) -> float:
-        """The base of the windowed layers in a config without ``rope_parameters`` of theirs; no field of OLMo 3 states it."""
-        return self.theta
+    def __init__(self, width: Template, context: Field, *, local: Template = None, **more: Any) -> None:
+        super().__init__(width, context, **more)
+        self.local = self.theta if local is None else local
 
     def read(self, config: Config) -> Data:
         if config.has("rope_parameters") and config.has("rope_scaling"):
@@ -60,9 +63,8 @@ class RopeByWindow(RopeField):
     def read_local(self, config: Config) -> Data:
         """The position of the layers with a window."""
         parameters = config.part("rope_parameters") or Config({}, config.where)
-        return self.read_parameters(
-            *kind_of_layer(config, parameters.part(SLIDING)), self.local_theta(config)
-        )
+        local: float = read(self.local, config)
+        return self.read_parameters(*kind_of_layer(config, parameters.part(SLIDING)), local)
 
     def write_kinds(self, context: FieldContext) -> tuple[Data, Data]:
         """The fields of the position of the layers without a window, and of those with one."""

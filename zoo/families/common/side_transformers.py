@@ -13,6 +13,7 @@ from specs.kinds.block import BlockParts
 from specs.kinds.side_transformer import SideTransformer
 from specs.model.model import Model
 from zoo.families.common import fields as f
+from zoo.families.common.attention import shape_of
 from zoo.families.common.config import Config
 from zoo.families.common.hybrid import LINEAR
 from zoo.families.common.layers import LayerVariation
@@ -118,11 +119,8 @@ class _WholeHeads(Field):
         kv_heads = config.int("num_key_value_heads", default=heads)
         if self.sides.check is not None:
             self.sides.check(config, heads, kv_heads)
-        shape: Data = {"kind": "multi_head", "heads": heads}
-        if kv_heads != heads:
-            shape = {"kind": "grouped_query", "heads": heads, "kv_heads": kv_heads}
         width = both // heads
-        return {**shape, "head_dim": width, "scale": (width / 2) ** -0.5}
+        return {**shape_of(heads, kv_heads), "head_dim": width, "scale": (width / 2) ** -0.5}
 
     def write(self, value: MultiHeadShape, context: FieldContext) -> Data:
         return {

@@ -149,11 +149,21 @@ def write(template: Template, value: Any, context: FieldContext) -> Data:
     kind = template.get("kind")
     for key, part in template.items():
         if key == SEVERAL:
-            data |= write(part, value, context)
+            data = joined(data, write(part, value, context))
         elif _has_fields(part):
             inner = context.part(value, key, kind if isinstance(kind, str) else None)
-            data |= write(part, inner, dataclasses.replace(context, key=key))
+            data = joined(data, write(part, inner, dataclasses.replace(context, key=key)))
     return data
+
+
+def joined(data: Data, more: Data) -> Data:
+    """Config fields with further ones: mappings that both state are joined, and of other fields the later value is kept."""
+    inner = {
+        name: {**data[name], **value}
+        for name, value in more.items()
+        if isinstance(value, dict) and isinstance(data.get(name), dict)
+    }
+    return {**data, **more, **inner}
 
 
 def _has_fields(template: Template) -> bool:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from zoo.families.common import fields as f
-from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
-from zoo.families.common.layers import GlobalLayers, Windows
+from zoo.families.common.layers import GlobalLayers, Windows, all_but_every
 from zoo.families.common.llama_like import (
     BLOCK,
     LAYER,
@@ -37,14 +36,11 @@ _FIELDS = LlamaFields(
 )
 
 
-def _windowed(config: Config, depth: int) -> list[bool]:
-    every = config.int("global_attn_every_n_layers", default=4)
-    if every < 1:
-        config.refuse("global_attn_every_n_layers", "must be at least 1")
-    return [(layer + 1) % every != 0 for layer in range(depth)]
-
-
-_WINDOWS = Windows("local", f.Int("sliding_window", default=1024, null=True), _windowed)
+_WINDOWS = Windows(
+    "local",
+    f.Int("sliding_window", default=1024, null=True),
+    all_but_every(f.Positive("global_attn_every_n_layers", default=4)),
+)
 _MIXTURE = sigmoid_mixture(
     _FIELDS,
     sigmoid_scores(f.Float("route_scale", default=1.0)),
@@ -75,7 +71,7 @@ FAMILIES = (
         ),
         _FIELDS.body(
             kind="sandwich",
-            attention={"bias": False, "output_gate": True, "qk_norm": {"norm": _FIELDS.norm, "over": "head"}},
+            attention={"bias": False, "output_gate": True, "qk_norm": _FIELDS.qk_norm},
             position=_FIELDS.rope(whole=WHOLE_HEADS),
             feed_forward=_MIXTURE,
             more={"embedding": {"scale": f.When(f.Bool("mup_enabled", default=False), "sqrt_d_model")}},

@@ -39,10 +39,7 @@ FAMILIES = (
             without=("input_layernorm", "post_attention_layernorm", "gate_proj"),
         ),
         _FIELDS.body(
-            attention={
-                "bias": f.Bias("attention_bias", default=False),
-                "qk_norm": {"norm": _FIELDS.norm, "over": "head"},
-            },
+            attention={"bias": f.Bias("attention_bias", default=False), "qk_norm": _FIELDS.qk_norm},
             feed_forward=mlp(
                 _FIELDS.hidden,
                 f.Choice("hidden_act", {"xielu": "xielu", **f.ACTIVATIONS}, "xielu"),

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from zoo.families.common import fields as f
-from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
-from zoo.families.common.layers import Windows
+from zoo.families.common.layers import Windows, all_but_every
 from zoo.families.common.llama_like import LLAMA, WHOLE_HEADS, LlamaFields
 from zoo.families.common.rope import RopeParameters
 
@@ -20,11 +19,6 @@ _LLAMA3 = {
 }  # fmt: skip
 
 
-def _default_windows(config: Config, depth: int) -> list[bool]:
-    """Windows in all layers except the first of each four."""
-    return [layer % 4 != 0 for layer in range(depth)]
-
-
 FAMILIES = (
     Family(
         "cwm",
@@ -32,7 +26,9 @@ FAMILIES = (
         _FIELDS.body(
             attention={"bias": False},
             position=_FIELDS.rope(whole=WHOLE_HEADS, parameters=RopeParameters(unstated=_LLAMA3), theta=1e6),
-            varies=(Windows("local", f.Int("sliding_window", default=8192, null=True), _default_windows),),
+            varies=(
+                Windows("local", f.Int("sliding_window", default=8192, null=True), all_but_every(4, first=0)),
+            ),
         ),
         {"CwmForCausalLM": language_modeling(tied=False, bias=False), "CwmModel": BODY},
         fixed={"mlp_bias": (False, "the checkpoints have no such biases")},

@@ -5,110 +5,78 @@ The matrices of a layer's experts are stored one below the other.
 
 from __future__ import annotations
 
-from typing import Any
-
-from specs.kinds.attention import MultiHeadShape
-from specs.kinds.mixture import Mixture
+from specs.kinds.position import PositionKind
 from zoo.families.common import fields as f
-from zoo.families.common.attention import per_head
+from zoo.families.common.attention import QueryGroups, per_head
 from zoo.families.common.config import Config
 from zoo.families.common.decoders import decoder_tensors, query_key_value
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import BODY
 from zoo.families.common.layers import Layers
-from zoo.families.common.rope import RopeField
+from zoo.families.common.rope import RopeField, rope_of
 from zoo.families.common.template import Data, Field, FieldContext
 from zoo.families.common.tensors import Rule, fused, modules, weights
 from zoo.families.common.transforms import STACKED, Concatenated, Transposed
 
-_D_MODEL = f.Int("d_model", "hidden_size", default=2048)
-_HEADS = f.Int("n_heads", "num_attention_heads", default=16)
 _CONTEXT = f.ContextLength("max_seq_len", "max_position_embeddings", default=2048)
 
 
-def _part(config: Config, name: str) -> Config:
-    return config.part(name) or Config({}, config.where)
+_D_MODEL = f.Int("d_model", "hidden_size", default=2048)
+_HEADS = f.Int("n_heads", "num_attention_heads", default=16)
+
+
+def _attention(field: Field) -> f.Inside:
+    return f.Inside("attn_config", field)
+
+
+def _mixture(field: Field) -> f.Inside:
+    return f.Inside("ffn_config", field)
 
 
 class _Rope(RopeField):
     """The rotation, whose base the published config states in ``attn_config``."""
 
     def read(self, config: Config) -> Data:
-        part, rotation = _part(config, "attn_config"), super().read(config)
-        theta = part.float("rope_theta", default=rotation["theta"])
+        rotation, part = super().read(config), config.part("attn_config")
+        if part is None or not part.has("rope_theta"):
+            return rotation
+        theta = part.float("rope_theta")
         if config.has("rope_parameters") and theta != rotation["theta"]:
             part.refuse("rope_theta", f"must equal that of rope_parameters, which is {rotation['theta']:g}")
         return {**rotation, "theta": theta}
 
-
-class _Attention(Field):
-    """The attention, with its fields in ``attn_config``."""
-
-    component = MultiHeadShape
-
-    def read(self, config: Config) -> Data:
-        part = _part(config, "attn_config")
-        heads, kv_heads = _HEADS.read(config), part.int("kv_n_heads", default=1)
-        grouped = {"kind": "grouped_query", "kv_heads": kv_heads}
-        return {
-            **({"kind": "multi_head"} if kv_heads == heads else grouped),
-            "heads": heads,
-            "bias": False,
-            "clip": part.float("clip_qkv"),
-            "dropout": part.float("attn_pdrop", default=0.0),
-        }
-
-    def write(self, value: MultiHeadShape, context: FieldContext) -> Data:
-        part = {
-            "kv_n_heads": value.key_value_heads,
-            "clip_qkv": value.clip,
-            "attn_pdrop": value.dropout,
-            "rope_theta": getattr(context.position, "theta", None),
-        }
-        return {**_HEADS.write(value.heads, context), "attn_config": part}
+    def write(self, value: PositionKind, context: FieldContext) -> Data:
+        base = _attention(f.Float("rope_theta")).write(rope_of(value).theta, context)
+        return {**super().write(value, context), **base}
 
 
-class _Mixture(Field):
-    """The mixture, with its fields in ``ffn_config``."""
-
-    component = Mixture
-
-    def read(self, config: Config) -> Data:
-        part = _part(config, "ffn_config")
-        norm = part.float(
-            "moe_normalize_expert_weights", default=None if part.null("moe_normalize_expert_weights") else 1.0
-        )
-        if norm not in (None, 1.0):
-            part.refuse(
-                "moe_normalize_expert_weights", "must be 1 or null: weights are divided by their sum, or not"
-            )
-        part.must("uniform_expert_assignment", False, "the router chooses the experts")
-        activation = part.part("ffn_act_fn") or Config({}, config.where)
-        part.must("hidden_size", _D_MODEL.read(config), "experts read and write the stream of d_model")
-        return {
-            "kind": "mixture",
-            "experts": part.int("moe_num_experts", default=4),
-            "top_k": part.int("moe_top_k", default=1),
-            "router": {"normalize": norm is not None},
-            "expert": {
-                "kind": "gated",
-                "hidden": part.int("ffn_hidden_size", default=3584),
-                "activation": activation.choice("name", f.ACTIVATIONS, "silu"),
-                "bias": False,
-            },
-        }
-
-    def write(self, value: Any, context: FieldContext) -> Data:
-        (activation,) = f.Activation("name", "silu").write(value.expert.activation, context).values()
-        part = {
-            "hidden_size": context.model.d_model,
-            "moe_num_experts": value.experts,
-            "moe_top_k": value.top_k,
-            "moe_normalize_expert_weights": 1.0 if value.router.normalize else None,
-            "ffn_hidden_size": value.expert.hidden,
-            "ffn_act_fn": {"name": activation},
-        }
-        return {"ffn_config": part}
+_ATTENTION = {
+    "*": QueryGroups(_HEADS, _attention(f.Int("kv_n_heads", default=1))),
+    "bias": False,
+    "clip": _attention(f.Float("clip_qkv", null=True)),
+    "dropout": _attention(f.Float("attn_pdrop", default=0.0)),
+}
+_NORMALIZE = f.Mapped(
+    f.Checked(
+        f.Float("moe_normalize_expert_weights", default=1.0, null=True),
+        lambda norm: norm in (None, 1.0),
+        "must be 1 or null: weights are divided by their sum, or not",
+    ),
+    lambda norm: norm is not None,
+    lambda normalize: 1.0 if normalize else None,
+)
+_MIXTURE = {
+    "kind": "mixture",
+    "experts": _mixture(f.Int("moe_num_experts", default=4)),
+    "top_k": _mixture(f.Int("moe_top_k", default=1)),
+    "router": {"normalize": _mixture(_NORMALIZE)},
+    "expert": {
+        "kind": "gated",
+        "hidden": _mixture(f.Int("ffn_hidden_size", default=3584)),
+        "activation": _mixture(f.Inside("ffn_act_fn", f.Activation("name", "silu"))),
+        "bias": False,
+    },
+}
 
 
 _LAYER, _BLOCK = "blocks.{layer}.", "decoder.blocks.{layer}"
@@ -139,6 +107,7 @@ FAMILIES = (
         _TENSORS,
         {
             "architecture": "decoder",
+            "*": f.Stated(ffn_config=lambda context: {"hidden_size": context.model.d_model}),
             "vocab_size": f.Int("vocab_size", default=32000),
             "d_model": _D_MODEL,
             "context_length": _CONTEXT,
@@ -149,8 +118,8 @@ FAMILIES = (
                 {
                     "kind": "pre_norm",
                     "norm": {"kind": "layer_norm", "eps": 1e-5, "bias": False},
-                    "attention": _Attention(),
-                    "feed_forward": _Mixture(),
+                    "attention": _ATTENTION,
+                    "feed_forward": _MIXTURE,
                     "dropout": f.Float("resid_pdrop", default=0.0),
                 },
             ),
@@ -160,7 +129,11 @@ FAMILIES = (
             "DbrxForCausalLM": HeadClass("language_modeling", {"tie_embeddings": False, "bias": False}),
             "DbrxModel": BODY,
         },
-        fixed={"tie_word_embeddings": (False, "the reference has no tied tables")},
+        fixed={
+            "tie_word_embeddings": (False, "the reference has no tied tables"),
+            "ffn_config.uniform_expert_assignment": (False, "the router chooses the experts"),
+            "ffn_config.hidden_size": (_D_MODEL, "experts read and write the stream of d_model"),
+        },
         ignored=("emb_pdrop", "output_router_logits", "router_aux_loss_coef", "num_key_value_heads"),
     ),
 )

@@ -9,18 +9,12 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-from specs.kinds.mixture import Groups
 from specs.kinds.rope_scaling import YarnScaling
 from zoo.families.common import fields as f
 from zoo.families.common.config import REQUIRED, Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import decoder_classes, language_modeling
-from zoo.families.common.llama_like import (
-    LlamaFields,
-    layer_modules,
-    layer_weights,
-    llama_tensors,
-)
+from zoo.families.common.llama_like import LlamaFields, layer_modules, layer_weights, llama_tensors
 from zoo.families.common.mixtures import (
     CORRECTION,
     EXPERTS,
@@ -98,32 +92,13 @@ class _YarnScale(Field):
         return {name: {**written[name], **mscales}}
 
 
-class _MethodGroups(ExpertGroups):
-    """Groups that count where the method is group_limited_greedy."""
-
-    method = f.Choice("topk_method", {"greedy": False, "group_limited_greedy": True}, "greedy")
-
-    def read(self, config: Config) -> Data | None:
-        return super().read(config) if self.method.read(config) else None
-
-    def write(self, value: Groups | None, context: FieldContext) -> Data:
-        return {**super().write(value, context), **self.method.write(value is not None, context)}
-
-
-class _OpenExperts(f.Int):
+def _open(top_k: int, config: Config) -> int:
     """The experts of a token, which may include experts of closed groups, with the weight 0."""
-
-    def __init__(self, groups: Field, experts: f.Int) -> None:
-        super().__init__("num_experts_per_tok", default=REQUIRED)
-        self.groups, self.experts = groups, experts
-
-    def read(self, config: Config) -> int:
-        top_k: int = super().read(config)
-        groups = self.groups.read(config)
-        if not groups:
-            return top_k
-        size = self.experts.read(config) // max(1, groups["count"])
-        return int(min(top_k, max(1, groups["top"] * size)))
+    groups = _V2_GROUPS.read(config)
+    if not groups:
+        return top_k
+    size = _V2_EXPERTS.read(config) // max(1, groups["count"])
+    return int(min(top_k, max(1, groups["top"] * size)))
 
 
 def latent_attention(fields: LlamaFields, rope: RopeField, dims: LatentDims) -> dict[str, Template]:
@@ -211,7 +186,10 @@ LATENT_TENSORS = with_next_layer(_TENSORS)
 
 _V2 = LlamaFields(vocab_size=102400)
 _V2_EXPERTS = f.Int("n_routed_experts", "num_experts", default=64)
-_V2_GROUPS = _MethodGroups(None, None, 1)
+_V2_GROUPS = f.When(
+    f.Choice("topk_method", {"greedy": False, "group_limited_greedy": True}, "greedy"),
+    ExpertGroups(None, None, 1),
+)
 _V2_HIDDEN = f.Int("moe_intermediate_size", default=1407)
 _V2_DENSE = _V2.feed_forward(bias=f.Bool("mlp_bias", default=False))
 V2 = Family(
@@ -223,7 +201,7 @@ V2 = Family(
         feed_forward={
             "kind": "mixture",
             "experts": _V2_EXPERTS,
-            "top_k": _OpenExperts(_V2_GROUPS, _V2_EXPERTS),
+            "top_k": f.Computed(f.Int("num_experts_per_tok", default=REQUIRED), _open),
             "expert": _V2.feed_forward(hidden=_V2_HIDDEN),
             "shared": Shared(_V2_DENSE, _V2_HIDDEN, "n_shared_experts", default=2),
             "router": {

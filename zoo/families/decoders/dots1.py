@@ -44,10 +44,7 @@ FAMILIES = (
         "dots1",
         llama_tensors("dots1", *EXPERTS, CORRECTION, *layer_modules(shared("shared_experts"))),
         _FIELDS.body(
-            attention={
-                "bias": f.Bias("attention_bias", default=False),
-                "qk_norm": {"norm": _FIELDS.norm, "over": "head"},
-            },
+            attention={"bias": f.Bias("attention_bias", default=False), "qk_norm": _FIELDS.qk_norm},
             feed_forward=_MIXTURE,
             more={"*": f.Stated(n_routed_experts=1, num_experts_per_tok=1, n_shared_experts=1)},
             varies=(Windows("windowed", _WINDOW, _default_windows), FirstLayers(_FIELDS.feed_forward(), 0)),

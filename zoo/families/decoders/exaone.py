@@ -9,22 +9,10 @@ import re
 from dataclasses import replace
 
 from zoo.families.common import fields as f
-from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import decoder_classes
 from zoo.families.common.llama_like import LLAMA, WHOLE_HEADS, LlamaFields
 from zoo.families.common.tensors import Rule
-
-
-class _Activation(f.Activation):
-    """The activation, under its present name or the one of the published configs."""
-
-    def read(self, config: Config) -> str:
-        config.any("hidden_act", "activation_function")  # refuses two values
-        name = "activation_function" if config.has("activation_function") else "hidden_act"
-        activation: str = f.Activation(name, "silu").read(config)
-        return activation
-
 
 _FIELDS = LlamaFields(vocab_size=102400, intermediate_size=14336, kv_heads=8, context=4096)
 _FIELDS.depth = f.Depth("num_hidden_layers", "num_layers", default=32)
@@ -68,7 +56,8 @@ FAMILIES = (
         _FIELDS.body(
             attention={"bias": f.Bias("attention_bias", default=False)},
             feed_forward=_FIELDS.feed_forward(
-                activation=_Activation("hidden_act", "silu"), bias=f.Bool("mlp_bias", default=False)
+                activation=f.Activation("hidden_act", "silu", also=("activation_function",)),
+                bias=f.Bool("mlp_bias", default=False),
             ),
             position=_FIELDS.rope(whole=WHOLE_HEADS, theta=500000.0),
             norm=_NORM,

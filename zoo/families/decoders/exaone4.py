@@ -39,7 +39,7 @@ FAMILIES = (
         OLMO2_TENSORS,
         _FIELDS.body(
             kind="reordered_norm",
-            attention={"bias": False, "qk_norm": {"norm": _FIELDS.norm, "over": "head"}},
+            attention={"bias": False, "qk_norm": _FIELDS.qk_norm},
             varies=(_WINDOWS, WindowlessLayers(_WINDOWS)),
         ),
         decoder_classes("Exaone4"),

@@ -46,7 +46,7 @@ FAMILIES = (
             unused=("mtp.*",),  # guesses a further token
         ),
         _FIELDS.body(
-            attention={"bias": False, "qk_norm": {"norm": _FIELDS.norm, "over": "head"}},
+            attention={"bias": False, "qk_norm": _FIELDS.qk_norm},
             feed_forward=_MIXTURE,
             varies=(_WINDOWS, WindowlessLayers(_WINDOWS), MlpKinds(_FIELDS.feed_forward(), 1)),
         ),

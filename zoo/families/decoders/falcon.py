@@ -8,11 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from specs.kinds.alibi import Alibi
 from specs.kinds.attention import MultiHeadShape
 from specs.kinds.block import BlockParts
 from specs.kinds.norm_placements import Parallel
-from specs.kinds.position import PositionKind
 from specs.model.model import Model
 from zoo.families.common import fields as f
 from zoo.families.common.attention import per_head
@@ -23,7 +21,7 @@ from zoo.families.common.family import Family
 from zoo.families.common.heads import decoder_classes
 from zoo.families.common.layers import Layers
 from zoo.families.common.llama_like import WHOLE_HEADS
-from zoo.families.common.rope import RopeField
+from zoo.families.common.rope import OF_ROPE, RopeField
 from zoo.families.common.template import Data, Field, FieldContext
 from zoo.families.common.tensors import Rule, affine, fused, modules
 
@@ -93,30 +91,28 @@ class _Heads(Field):
         }
 
 
-class _Position(RopeField):
-    """The position: rotary, or ALiBi scaled like the scores."""
-
-    def read(self, config: Config) -> Data:
-        if not config.bool("alibi", default=False):
-            return super().read(config)
-        config.ignore("rope_theta", "rope_scaling", "rope_parameters")
-        width: int = self.width.read(config)
-        if width < 1:
-            config.refuse("num_attention_heads", f"must divide hidden_size, which is {_D_MODEL.read(config)}")
-        return {"kind": "alibi", "scale": width**-0.5, "precision": "bfloat16"}
-
-    def write(self, value: PositionKind, context: FieldContext) -> Data:
-        alibi = isinstance(value, Alibi)
-        return {"alibi": alibi, **({} if alibi else super().write(value, context))}
+def _scale(config: Config) -> float:
+    """The scale of ALiBi, which is that of the scores."""
+    width: int = _WIDTH.read(config)
+    if width < 1:
+        config.refuse("num_attention_heads", f"must divide hidden_size, which is {_D_MODEL.read(config)}")
+    return width**-0.5
 
 
+_WIDTH = per_head(_D_MODEL, _HEADS)
 _CONTEXT = f.ContextLength("max_position_embeddings", default=2048)
 _BODY = {
     "architecture": "decoder",
     "vocab_size": f.Int("vocab_size", default=65024),
     "d_model": _D_MODEL,
     "context_length": _CONTEXT,
-    "position": _Position(per_head(_D_MODEL, _HEADS), _CONTEXT, whole=WHOLE_HEADS),
+    "position": f.Kinds(
+        f.Bool("alibi", default=False),
+        {
+            True: {"kind": "alibi", "scale": f.Derived(_scale), "precision": "bfloat16"},
+            False: RopeField(_WIDTH, _CONTEXT, whole=WHOLE_HEADS),
+        },
+    ),
     "decoder": Layers(
         f.Depth("num_hidden_layers", "n_layer", default=32),
         {
@@ -182,5 +178,6 @@ FAMILIES = (
         fixed={
             "apply_residual_connection_post_layernorm": (False, "residuals after the norm are not supported")
         },
+        ignored=OF_ROPE,  # beside ALiBi
     ),
 )

@@ -6,17 +6,16 @@ from zoo.families.common import fields as f
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
 from zoo.families.common.llama_like import WHOLE_HEADS, LlamaFields, layer_weights, llama_tensors
-from zoo.families.common.mixtures import EXPERTS, TRAINING
+from zoo.families.common.mixtures import EXPERTS, TRAINING, mixture
 from zoo.families.decoders.olmo2 import OLMO2_NORMS, olmo2_body
 
 _FIELDS = LlamaFields(vocab_size=100352, context=4096)
-_MIXTURE = {
-    "kind": "mixture",
-    "experts": f.Int("num_experts", "num_local_experts", default=7),
-    "top_k": f.Int("num_experts_per_tok", default=5),
-    "expert": _FIELDS.feed_forward(),
-    "router": {"normalize": f.Bool("norm_topk_prob", default=False)},
-}
+_MIXTURE = mixture(
+    f.Int("num_experts", "num_local_experts", default=7),
+    5,
+    _FIELDS.feed_forward(),
+    router={"normalize": f.Bool("norm_topk_prob", default=False)},
+)
 
 FAMILIES = (
     Family(

@@ -44,19 +44,17 @@ FAMILIES = (
             attention={
                 "bias": f.Bias("attention_bias", default=False),
                 "sinks": True,
-                "qk_norm": {"norm": _FIELDS.norm, "over": "head"},
+                "qk_norm": _FIELDS.qk_norm,
             },
             position=_FIELDS.rope(whole=WHOLE_HEADS),
-            feed_forward={
-                **qwen_mixture(
-                    _FIELDS,
-                    256,
-                    6,
-                    512,
-                    shared=_FIELDS.feed_forward(hidden=f.Int("shared_expert_intermediate_size", default=1024)),
-                ),
-                "router": {"scores": "sigmoid", "normalize": f.Bool("norm_topk_prob", default=True)},
-            },
+            feed_forward=qwen_mixture(
+                _FIELDS,
+                256,
+                6,
+                512,
+                shared=_FIELDS.feed_forward(hidden=f.Int("shared_expert_intermediate_size", default=1024)),
+                router={"scores": "sigmoid", "normalize": f.Bool("norm_topk_prob", default=True)},
+            ),
             varies=(_WINDOWS, GlobalLayers(_WINDOWS), SparseStep(_FIELDS.feed_forward(), (0, 1))),
         ),
         decoder_classes("Flint", without=("ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering")),

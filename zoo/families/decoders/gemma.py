@@ -5,15 +5,12 @@ Llama with norms around 0 and a scaled embedding; from Gemma 2 on with a norm af
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from zoo.families.common import fields as f
-from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import decoder_classes
-from zoo.families.common.layers import Windows
+from zoo.families.common.layers import Windows, all_but_every
 from zoo.families.common.llama_like import WHOLE_HEADS, LlamaFields, layer_weights, llama_tensors
-from zoo.families.common.template import Data, Field, FieldContext, Template
+from zoo.families.common.template import Field, Template
 
 IGNORED = ("cache_implementation", "sliding_window_size")  # the second restates sliding_window
 CAUSAL = {"use_bidirectional_attention": (False, "a token sees none after it")}
@@ -30,38 +27,21 @@ _SECOND = LlamaFields(
 ACTIVATION = f.Activation("hidden_activation", "gelu_pytorch_tanh")
 
 
-class _EitherName(Field):
-    """The activation, in two fields, as readers use one or the other. In early configs, gelu means its tanh
-    approximation."""
-
-    words = {"gelu_pytorch_tanh": "gelu_tanh", **f.ACTIVATIONS, "gelu": "gelu_tanh"}
-
-    def read(self, config: Config) -> str:
-        activation = config.choice("hidden_act", self.words, "gelu_pytorch_tanh")
-        word = config.text("hidden_act", default="gelu")
-        if config.choice("hidden_activation", self.words, word) != activation:
-            config.refuse(
-                "hidden_activation", "must equal hidden_act, as some readers use one and some the other"
-            )
-        return activation
-
-    def write(self, value: str, context: FieldContext) -> Data:
-        (word,) = f.Choice("hidden_act", self.words, "").write(value, context).values()
-        return {"hidden_act": word, "hidden_activation": word}
-
-
-class _ScaleByWidth(f.Int):
-    """The scale of scores, stated as a width; the scale is its inverse square root."""
-
-    def read(self, config: Config) -> float:
-        width: int = super().read(config)
-        return width**-0.5
-
-    def write(self, value: float | None, context: FieldContext) -> Data:
-        return super().write(context.head_width() if value is None else round(value**-2), context)
-
-
-SCALE = _ScaleByWidth("query_pre_attn_scalar", default=256)
+_WORDS = {"gelu_pytorch_tanh": "gelu_tanh", **f.ACTIVATIONS, "gelu": "gelu_tanh"}
+"""In early configs, gelu means its tanh approximation."""
+_EITHER_NAME = f.Equal(
+    f.Choice("hidden_act", _WORDS, "gelu_pytorch_tanh"),
+    f.Choice(
+        "hidden_activation", _WORDS, f.Derived(lambda config: config.text("hidden_act", default="gelu"))
+    ),
+    because="some readers use one and some the other",
+)
+SCALE = f.Computed(
+    f.Int("query_pre_attn_scalar", default=256),
+    lambda width, config: width**-0.5,
+    lambda scale, context: context.head_width() if scale is None else round(scale**-2),
+)
+"""The scale of scores, stated as a width; the scale is its inverse square root."""
 
 
 def gemma_body(
@@ -86,34 +66,26 @@ def gemma_body(
 WINDOW = f.Int("sliding_window", default=4096, null=True)
 
 
-def windows(every: Callable[[Config], int], window: Field = WINDOW, **attention: Template) -> Windows:
+def windows(every: int | f.Positive, window: Field = WINDOW, **attention: Template) -> Windows:
     """Windows in all layers except every n-th; ``attention`` holds the other differences of these layers."""
-
-    def usual(config: Config, depth: int) -> list[bool]:
-        step = every(config)
-        return [(layer + 1) % step != 0 for layer in range(depth)]
-
-    return Windows("local", window, usual, **attention)
+    return Windows("local", window, all_but_every(every), **attention)
 
 
-GEMMA2_TENSORS = llama_tensors(
-    "gemma2",
-    *layer_weights(
-        {
-            "input_layernorm": "attention_norm",
-            "post_attention_layernorm": "attention_output_norm",
-            "pre_feedforward_layernorm": "feed_forward_norm",
-            "post_feedforward_layernorm": "feed_forward_output_norm",
-        }
-    ),
-    without=("layernorm",),
+SANDWICH_NORMS = layer_weights(
+    {
+        "input_layernorm": "attention_norm",
+        "post_attention_layernorm": "attention_output_norm",
+        "pre_feedforward_layernorm": "feed_forward_norm",
+        "post_feedforward_layernorm": "feed_forward_output_norm",
+    }
 )
+GEMMA2_TENSORS = llama_tensors("gemma2", *SANDWICH_NORMS, without=("layernorm",))
 
 FAMILIES = (
     Family(
         "gemma",
         llama_tensors("gemma"),
-        gemma_body(_FIRST, _EitherName()),
+        gemma_body(_FIRST, _EITHER_NAME),
         decoder_classes("Gemma", tied=True, without=("ForQuestionAnswering",)),
         fixed=CAUSAL,
         ignored=IGNORED,
@@ -126,7 +98,7 @@ FAMILIES = (
             ACTIVATION,
             kind="sandwich",
             attention={"scale": SCALE, "softcap": f.Float("attn_logit_softcapping", default=50.0, null=True)},
-            varies=(windows(lambda config: 2),),
+            varies=(windows(2),),
         ),
         decoder_classes(
             "Gemma2",

@@ -8,21 +8,12 @@ from __future__ import annotations
 
 from specs.kinds.position import PositionKind
 from zoo.families.common import fields as f
-from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, LAST_TOKEN, language_modeling
 from zoo.families.common.llama_like import WHOLE_HEADS, LlamaFields
 from zoo.families.common.rope_by_window import RopeByWindow
-from zoo.families.common.template import Data, Field, FieldContext
-from zoo.families.decoders.gemma import (
-    ACTIVATION,
-    CAP,
-    GEMMA2_TENSORS,
-    IGNORED,
-    SCALE,
-    gemma_body,
-    windows,
-)
+from zoo.families.common.template import Data, FieldContext
+from zoo.families.decoders.gemma import ACTIVATION, CAP, GEMMA2_TENSORS, IGNORED, SCALE, gemma_body, windows
 
 _FIELDS = LlamaFields(
     vocab_size=262208, hidden_size=2304, intermediate_size=9216, layers=26, heads=8, kv_heads=4, head_dim=256,
@@ -34,9 +25,14 @@ _LOCAL_THETA = "rope_local_base_freq"
 class Gemma3Rope(RopeByWindow):
     """The positions, with a field of its own for the base of the windowed layers."""
 
-    def local_theta(self, config: Config) -> float:
-        theta: float = config.float(_LOCAL_THETA, default=10000.0)
-        return theta
+    def __init__(self, fields: LlamaFields) -> None:
+        super().__init__(
+            fields.heads.width,
+            fields.context,
+            theta=1e6,
+            whole=WHOLE_HEADS,
+            local=f.Float(_LOCAL_THETA, default=10000.0),
+        )
 
     def write(self, value: PositionKind, context: FieldContext) -> Data:
         fields, local = self.write_kinds(context)
@@ -45,28 +41,12 @@ class Gemma3Rope(RopeByWindow):
         return super().write(value, context)
 
 
-_POSITIONS = Gemma3Rope(_FIELDS.heads.width, _FIELDS.context, theta=1e6, whole=WHOLE_HEADS)
+_POSITIONS = Gemma3Rope(_FIELDS)
 
 
-def _every(config: Config) -> int:
-    every: int = config.int("sliding_window_pattern", "_sliding_window_pattern", default=6)
-    if every < 1:
-        config.refuse("sliding_window_pattern", "must be at least 1")
-    return every
-
-
-class _Causal(Field):
-    """Whether a token sees those before it alone, as in the text models; EmbeddingGemma's see all, as an encoder's do."""
-
-    component = bool | None
-
-    def read(self, config: Config) -> bool | None:
-        both_ways = config.bool("use_bidirectional_attention", default=False)
-        return False if both_ways else None
-
-    def write(self, value: bool | None, context: FieldContext) -> Data:
-        return {"use_bidirectional_attention": value is False}
-
+_EVERY = f.Positive("sliding_window_pattern", "_sliding_window_pattern", default=6)
+_CAUSAL = f.Choice("use_bidirectional_attention", {True: False, False: None}, False)
+"""Whether a token sees those before it alone, as in the text models; EmbeddingGemma's see all, as an encoder's do."""
 
 FAMILIES = (
     Family(
@@ -81,8 +61,8 @@ FAMILIES = (
                 "qk_norm": {"norm": {**_FIELDS.norm, "unit_offset": True}, "over": "head"},
             },
             position=_POSITIONS,
-            varies=(windows(_every, position=f.Derived(_POSITIONS.read_local)),),
-            stack={"causal": _Causal()},
+            varies=(windows(_EVERY, position=f.Derived(_POSITIONS.read_local)),),
+            stack={"causal": _CAUSAL},
         ),
         {
             "Gemma3ForCausalLM": language_modeling(tied=True, bias=False, softcap=f.Float(CAP)),

@@ -14,34 +14,25 @@ from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
-from zoo.families.common.layers import LayerVariation, Windows
-from zoo.families.common.llama_like import WHOLE_HEADS, LlamaFields, layer_weights, llama_tensors
+from zoo.families.common.layers import LayerVariation, Windows, all_but_every
+from zoo.families.common.llama_like import LlamaFields, layer_weights, llama_tensors
 from zoo.families.common.template import Data, FieldContext, UnfitError
 from zoo.families.common.tensors import same, weights
-from zoo.families.decoders.gemma import ACTIVATION, CAP
+from zoo.families.decoders.gemma import ACTIVATION, CAP, SANDWICH_NORMS
 from zoo.families.decoders.gemma3 import Gemma3Rope
-from zoo.families.decoders.gemma4 import PER_LAYER_RULES, REUSED, SANDWICH_NORMS, PerLayer, ReusingLayers
-
-
-class _EqualWidths(f.Int):
-    """The width of the feed-forwards, stated once or layer by layer."""
-
-    def read(self, config: Config) -> int:
-        widths = config.data.get(self.names[0])
-        if not isinstance(widths, list):
-            return int(super().read(config))
-        config.ignore(*self.names)
-        if not widths or any(width != widths[0] or not isinstance(width, int) for width in widths):
-            config.refuse(self.names[0], "must be the same whole number for every layer")
-        return int(widths[0])
-
+from zoo.families.decoders.gemma4 import (
+    PER_LAYER_RULES,
+    REUSED,
+    ReusingLayers,
+    per_layer_embedding,
+)
 
 _FIELDS = LlamaFields(
     vocab_size=262400, hidden_size=2048, intermediate_size=16384, layers=35, heads=8, kv_heads=2, head_dim=256,
     context=32768,
 )  # fmt: skip
-_FIELDS.hidden = _EqualWidths("intermediate_size", default=16384)
-_POSITIONS = Gemma3Rope(_FIELDS.heads.width, _FIELDS.context, theta=1e6, whole=WHOLE_HEADS)
+_FIELDS.hidden = f.EqualInLayers("intermediate_size", default=16384)
+_POSITIONS = Gemma3Rope(_FIELDS)
 
 
 class _Sparse(LayerVariation):
@@ -79,10 +70,6 @@ class _Sparse(LayerVariation):
         return [float(share) for share in shares]
 
 
-def _default_windows(config: Config, depth: int) -> list[bool]:
-    return [(layer + 1) % 5 != 0 for layer in range(depth)]
-
-
 _BLOCK = "decoder.blocks.{layer}.altup"
 FAMILIES = (
     Family(
@@ -117,20 +104,20 @@ FAMILIES = (
             attention={
                 "bias": f.Bias("attention_bias", default=False),
                 "scale": 1.0,
-                "qk_norm": {"norm": _FIELDS.norm, "over": "head"},
+                "qk_norm": _FIELDS.qk_norm,
                 "value_norm": {**_FIELDS.norm, "weight": False},
             },
             feed_forward=_FIELDS.feed_forward(activation=ACTIVATION),
             residual={"kind": "add", "scale": 0.5**0.5, "stream_scale": 0.5**0.5},
             feed_forward_residual={"kind": "add"},
-            per_layer_embedding=PerLayer(_FIELDS),
+            per_layer_embedding=per_layer_embedding(_FIELDS),
             low_rank_residual={"rank": f.Int("laurel_rank", default=64), "norm": _FIELDS.norm},
             position=_POSITIONS,
             varies=(
                 Windows(
                     "local",
                     f.Int("sliding_window", default=512),
-                    _default_windows,
+                    all_but_every(5),
                     position=f.Derived(_POSITIONS.read_local),
                 ),
                 ReusingLayers(f.Int("num_kv_shared_layers", default=15)),

@@ -12,18 +12,17 @@ from typing import Any
 
 from specs.kinds.attention import MultiHeadShape
 from specs.kinds.block import BlockParts
-from specs.kinds.per_layer_embedding import PerLayerEmbedding
 from zoo.families.common import fields as f
 from zoo.families.common.config import REQUIRED, Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
-from zoo.families.common.layers import FULL, LayerVariation, Windows
+from zoo.families.common.layers import FULL, LayerVariation, Windows, all_but_every
 from zoo.families.common.llama_like import BLOCK, WHOLE_HEADS, LlamaFields, layer_weights, llama_tensors
 from zoo.families.common.rope_by_window import RopeByWindow, kind_of_layer
-from zoo.families.common.template import Data, Field, FieldContext, UnfitError, read, write
+from zoo.families.common.template import Data, Field, FieldContext, UnfitError
 from zoo.families.common.tensors import Rule, same
 from zoo.families.common.transforms import Stacked
-from zoo.families.decoders.gemma import ACTIVATION, CAP
+from zoo.families.decoders.gemma import ACTIVATION, CAP, SANDWICH_NORMS
 
 _FIELDS = LlamaFields(
     vocab_size=262144, hidden_size=2304, intermediate_size=9216, layers=30, heads=8, kv_heads=4, head_dim=256,
@@ -102,21 +101,6 @@ class _GlobalHeads(Field):
         return {**_HEADS.write(value.heads, context), **data}
 
 
-class _LocalHeads(Field):
-    """The heads of the layers with a window, as many queries as in the others."""
-
-    component = MultiHeadShape
-
-    def read(self, config: Config) -> Data:
-        return {"kv_heads": _KV_HEADS.read(config), "head_dim": _WIDTH.read(config)}
-
-    def write(self, value: MultiHeadShape, context: FieldContext) -> Data:
-        return {
-            **_KV_HEADS.write(value.key_value_heads, context),
-            **_WIDTH.write(value.head_width(context.model.d_model), context),
-        }
-
-
 _GLOBAL = _GlobalHeads()
 
 
@@ -137,10 +121,6 @@ class _WideRope(RopeByWindow):
 _POSITIONS = _WideRope(f.Derived(_GLOBAL.width), _FIELDS.context, whole=WHOLE_HEADS)
 
 
-def _default_windows(config: Config, depth: int) -> list[bool]:
-    return [(layer + 1) % 6 != 0 for layer in range(depth)]
-
-
 class _LastIsGlobal(Windows):
     """Windows in all layers but the last."""
 
@@ -148,29 +128,23 @@ class _LastIsGlobal(Windows):
         return [*super().read(config, depth)[:-1], *[False] * (depth > 0)]
 
 
-_LOCAL: dict[str, Any] = {"*": _LocalHeads()}
+_LOCAL: dict[str, Any] = {"kv_heads": _KV_HEADS, "head_dim": f.HeadWidth("head_dim", default=256)}
 _WINDOWS = _LastIsGlobal(
     "local",
     f.Int("sliding_window", default=512),
-    _default_windows,
+    all_but_every(6),
     **_LOCAL,
     values="projected",
     position=f.Derived(_POSITIONS.read_local),
 )
 
 
-class _LastHidden(Field):
-    """The width of the feed-forwards of the last layers, which may be twice the others' width."""
-
-    double = f.Bool("use_double_wide_mlp", default=False)
-
-    def read(self, config: Config) -> int:
-        width: int = _FIELDS.hidden.read(config)
-        return 2 * width if self.double.read(config) else width
-
-    def write(self, value: int, context: FieldContext) -> Data:
-        first: Any = context.stack.layer_blocks()[0].feed_forward
-        return self.double.write(value == 2 * first.hidden, context)
+_LAST_HIDDEN = f.Computed(
+    f.Bool("use_double_wide_mlp", default=False),
+    lambda double, config: (2 if double else 1) * _FIELDS.hidden.read(config),
+    lambda width, context: width == 2 * context.stack.layer_blocks()[0].feed_forward.hidden,  # type: ignore[union-attr]
+)
+"""The width of the feed-forwards of the last layers, which may be twice the others' width."""
 
 
 class ReusingLayers(LayerVariation):
@@ -201,27 +175,16 @@ class ReusingLayers(LayerVariation):
         return self.count.write(sum(where), context)
 
 
-class PerLayer(Field):
+def per_layer_embedding(fields: LlamaFields) -> Field:
     """The embedding of the tokens for each layer; none if its width is 0."""
-
     width = f.Int("hidden_size_per_layer_input", default=256)
-    rows = f.Int("vocab_size_per_layer_input", default=262144)
-
-    def __init__(self, fields: LlamaFields) -> None:
-        self.fields = fields
-
-    def read(self, config: Config) -> Data | None:
-        rows, width = self.rows.read(config), self.width.read(config)
-        vocab_size = None if rows == self.fields.vocab_size.read(config) else rows
-        part = {"width": width, "vocab_size": vocab_size, "activation": ACTIVATION, "norm": self.fields.norm}
-        return read(part, config) if width else None
-
-    def write(self, value: PerLayerEmbedding | None, context: FieldContext) -> Data:
-        if value is None:
-            return self.width.write(0, context)
-        data = write({"activation": ACTIVATION, "norm": self.fields.norm}, value, context)
-        rows = value.vocab_size or context.model.vocab_size
-        return {**data, **self.width.write(value.width, context), **self.rows.write(rows, context)}
+    rows = f.Computed(
+        f.Int("vocab_size_per_layer_input", default=262144),
+        lambda rows, config: None if rows == fields.vocab_size.read(config) else rows,
+        lambda rows, context: rows or context.model.vocab_size,
+    )
+    part = {"width": width, "vocab_size": rows, "activation": ACTIVATION, "norm": fields.norm}
+    return f.NoneIfZero(width, part)
 
 
 _STORED, _OURS = "layers.{layer}.", "decoder.blocks.{layer}.per_layer_embedding"
@@ -236,14 +199,6 @@ PER_LAYER_RULES = (
             "post_per_layer_input_norm": "per_layer_embedding.norm",
         }
     ),
-)
-SANDWICH_NORMS = layer_weights(
-    {
-        "input_layernorm": "attention_norm",
-        "post_attention_layernorm": "attention_output_norm",
-        "pre_feedforward_layernorm": "feed_forward_norm",
-        "post_feedforward_layernorm": "feed_forward_output_norm",
-    }
 )
 REUSED = tuple(f"layers.*.self_attn.{name}.weight" for name in ("k_proj", "v_proj", "k_norm", "v_norm"))
 """Tensors that layers without keys and values of their own may have in checkpoints."""
@@ -320,18 +275,18 @@ GEMMA4 = Family(
             "dropout": f.Float("attention_dropout", default=0.0),
             "bias": f.Bias("attention_bias", default=False),
             "scale": 1.0,
-            "qk_norm": {"norm": _FIELDS.norm, "over": "head"},
+            "qk_norm": _FIELDS.qk_norm,
             "value_norm": {**_FIELDS.norm, "weight": False},
             "values": f.Choice("attention_k_eq_v", {False: "projected", True: "keys"}, False),
         },
-        feed_forward=f.Kinds(_MIXED, _SIDE_BY_SIDE, _FEED_FORWARD),
+        feed_forward=f.Kinds(_MIXED, {True: _SIDE_BY_SIDE, False: _FEED_FORWARD}),
         feed_forward_norm=f.Derived(lambda config: {"kind": "none"} if _MIXED.read(config) else None),
-        per_layer_embedding=PerLayer(_FIELDS),
+        per_layer_embedding=per_layer_embedding(_FIELDS),
         output_scale=1.0,
         position=_POSITIONS,
         varies=(
             _WINDOWS,
-            ReusingLayers(f.Int("num_kv_shared_layers", default=0), feed_forward={"hidden": _LastHidden()}),
+            ReusingLayers(f.Int("num_kv_shared_layers", default=0), feed_forward={"hidden": _LAST_HIDDEN}),
         ),
         more={"embedding": {"scale": "sqrt_d_model"}},
     ),

@@ -57,7 +57,7 @@ def glm4_moe_body(
 
 _FIELDS = glm4_moe_fields(151552, 131072)
 _SCORES = language_modeling(tied=False, bias=False)
-_QK_NORM = f.When(f.Bool("use_qk_norm", default=False), {"norm": _FIELDS.norm, "over": "head"})
+_QK_NORM = f.When(f.Bool("use_qk_norm", default=False), _FIELDS.qk_norm)
 _BODY = {
     "*": f.Stated(num_nextn_predict_layers=0),  # the decoder of the module writes another number
     **glm4_moe_body(_FIELDS, _FIELDS.rope(fraction=0.5), bias=False, qk_norm=_QK_NORM),

@@ -6,41 +6,49 @@ Matrices are stored d_in x d_out, and queries, keys and values as one.
 from __future__ import annotations
 
 from zoo.families.common import fields as f
-from zoo.families.common.blocks import mlp, multi_head
+from zoo.families.common.blocks import mlp
 from zoo.families.common.decoders import decoder_tensors, layer_norm, query_key_value
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, LAST_TOKEN, QUESTION_ANSWERING, SUMMARY, TOKENS, language_modeling
 from zoo.families.common.layers import Layers
+from zoo.families.common.template import Template
 from zoo.families.common.tensors import fused, modules, same, transposed
 from zoo.families.common.transforms import STACKED, Transposed
 
 _D_MODEL = f.Int("n_embd", "hidden_size", default=768)
-_BODY = {
-    "architecture": "decoder",
-    "vocab_size": f.Int("vocab_size", default=50257),
-    "d_model": _D_MODEL,
-    "context_length": f.Int("n_positions", "max_position_embeddings", default=1024),
-    "position": {"kind": "learned"},
-    "embedding": {"dropout": f.Float("embd_pdrop", default=0.1)},
-    "decoder": Layers(
-        f.Depth("n_layer", "num_hidden_layers", default=12),
-        {
-            "kind": "pre_norm",
-            "norm": layer_norm("layer_norm_epsilon"),
-            "attention": multi_head(
-                f.Int("n_head", "num_attention_heads", default=12),
-                dropout=f.Float("attn_pdrop", default=0.1),
-                scale=f.Choice("scale_attn_weights", {True: None, False: 1.0}, True),
-            ),
-            "feed_forward": mlp(
-                f.Int("n_inner", default=f.times(4, _D_MODEL)),
-                f.Activation("activation_function", "gelu_new"),
-            ),
-            "dropout": f.Float("resid_pdrop", default=0.1),
-        },
-    ),
-    "initialization": f.normal(depth_scaled=True),
-}
+HEADS = f.Int("n_head", "num_attention_heads", default=12)
+
+
+def gpt2_body(activation: str, attention: Template) -> dict[str, Template]:
+    """The template of GPT-2 and StarCoder: their default activation, and the keys that say the kind of ``attention``."""
+    return {
+        "architecture": "decoder",
+        "vocab_size": f.Int("vocab_size", default=50257),
+        "d_model": _D_MODEL,
+        "context_length": f.Int("n_positions", "max_position_embeddings", default=1024),
+        "position": {"kind": "learned"},
+        "embedding": {"dropout": f.Float("embd_pdrop", default=0.1)},
+        "decoder": Layers(
+            f.Depth("n_layer", "num_hidden_layers", default=12),
+            {
+                "kind": "pre_norm",
+                "norm": layer_norm("layer_norm_epsilon"),
+                "attention": {
+                    **attention,
+                    "heads": HEADS,
+                    "scale": f.Choice("scale_attn_weights", {True: None, False: 1.0}, True),
+                    "dropout": f.Float("attn_pdrop", default=0.1),
+                },
+                "feed_forward": mlp(
+                    f.Int("n_inner", default=f.times(4, _D_MODEL)),
+                    f.Activation("activation_function", activation),
+                ),
+                "dropout": f.Float("resid_pdrop", default=0.1),
+            },
+        ),
+        "initialization": f.normal(depth_scaled=True),
+    }
+
 
 _STORED, _BLOCK = "h.{layer}", "decoder.blocks.{layer}"
 _TENSORS = decoder_tensors(
@@ -61,7 +69,7 @@ FAMILIES = (
     Family(
         "gpt2",
         _TENSORS,
-        _BODY,
+        gpt2_body("gelu_new", {"kind": "multi_head"}),
         {
             "GPT2LMHeadModel": language_modeling(tied=True, bias=False),
             "GPT2Model": BODY,

@@ -6,48 +6,15 @@ Queries, keys and values are stored as one: all queries, then key and value; hea
 from __future__ import annotations
 
 from zoo.families.common import fields as f
-from zoo.families.common.blocks import mlp
 from zoo.families.common.config import Config
-from zoo.families.common.decoders import decoder_tensors, grouped, layer_norm, query_key_value
+from zoo.families.common.decoders import decoder_tensors, grouped, query_key_value
 from zoo.families.common.family import Family
 from zoo.families.common.heads import decoder_classes
-from zoo.families.common.layers import Layers
 from zoo.families.common.tensors import fused, modules, same
+from zoo.families.decoders.gpt2 import HEADS, gpt2_body
 
-_D_MODEL = f.Int("n_embd", "hidden_size", default=768)
-_HEADS = f.Int("n_head", "num_attention_heads", default=12)
 _MULTI_QUERY = f.Bool("multi_query", default=True)
-_BODY = {
-    "architecture": "decoder",
-    "vocab_size": f.Int("vocab_size", default=50257),
-    "d_model": _D_MODEL,
-    "context_length": f.Int("n_positions", "max_position_embeddings", default=1024),
-    "position": {"kind": "learned"},
-    "embedding": {"dropout": f.Float("embd_pdrop", default=0.1)},
-    "decoder": Layers(
-        f.Depth("n_layer", "num_hidden_layers", default=12),
-        {
-            "kind": "pre_norm",
-            "norm": layer_norm("layer_norm_epsilon"),
-            "attention": {
-                "*": f.Kinds(
-                    _MULTI_QUERY,
-                    on={"kind": "multi_query"},
-                    off={"kind": "multi_head"},
-                ),
-                "heads": _HEADS,
-                "scale": f.Choice("scale_attn_weights", {True: None, False: 1.0}, True),
-                "dropout": f.Float("attn_pdrop", default=0.1),
-            },
-            "feed_forward": mlp(
-                f.Int("n_inner", default=f.times(4, _D_MODEL)),
-                f.Activation("activation_function", "gelu_pytorch_tanh"),
-            ),
-            "dropout": f.Float("resid_pdrop", default=0.1),
-        },
-    ),
-    "initialization": f.normal(depth_scaled=True),
-}
+_KIND = f.Kinds(_MULTI_QUERY, {True: {"kind": "multi_query"}, False: {"kind": "multi_head"}})
 
 _STORED, _BLOCK = "h.{layer}", "decoder.blocks.{layer}"
 _LAYER = {
@@ -69,7 +36,7 @@ _TENSORS = decoder_tensors(
 
 
 def _kv_heads(config: Config) -> int:
-    heads: int = _HEADS.read(config)
+    heads: int = HEADS.read(config)
     return 1 if _MULTI_QUERY.read(config) else heads
 
 
@@ -77,7 +44,7 @@ FAMILIES = (
     Family(
         "gpt_bigcode",
         _TENSORS,
-        _BODY,
+        gpt2_body("gelu_pytorch_tanh", {"*": _KIND}),
         decoder_classes("GPTBigCode", tied=True, without=("ForQuestionAnswering",)),
         fixed={
             "add_cross_attention": (False, "GPT-BigCode with an encoder is not supported"),

@@ -2,38 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from zoo.families.common import fields as f
 from zoo.families.common.blocks import mlp, multi_head
 from zoo.families.common.config import Config
 from zoo.families.common.decoders import decoder_tensors, layer_norm
 from zoo.families.common.family import Family
 from zoo.families.common.heads import SUMMARY, decoder_classes
-from zoo.families.common.layers import Layers, Windows
-from zoo.families.common.template import Data, FieldContext
+from zoo.families.common.hybrid import LayersOf
+from zoo.families.common.layers import Layers
 from zoo.families.common.tensors import modules, projections, same
 
 
-class _LocalByType(Windows):
-    """The local layers: ``attention_types`` lists the types of layers as [[[types], times], ...], unless ``attention_layers``
-    lists them one by one."""
-
-    def __init__(self) -> None:
-        super().__init__("local", f.Int("window_size", default=256), _local)
-
-    def read(self, config: Config, depth: int) -> list[bool]:
-        return _local(config, depth)
-
-    def write(self, where: Sequence[bool], context: FieldContext) -> Data:
-        types = ["local" if local else "global" for local in where]
-        return {"attention_types": [[types, 1]], "attention_layers": types}
-
-
-def _local(config: Config, depth: int) -> list[bool]:
-    kinds = config.list("attention_layers")
+def _types(config: Config, depth: int) -> list[str]:
+    """The types of all layers: ``attention_types`` lists them as [[[types], times], ...], unless ``attention_layers`` lists them one
+    by one."""
+    kinds: list[str] | None = config.list("attention_layers")
     if kinds is None:
-        return [kind == "local" for kind in _repeated(config, depth)]
+        return _repeated(config, depth)
     config.ignore("attention_types")
     if not all(kind in ("global", "local") for kind in kinds):
         config.refuse("attention_layers", "must have only types global and local")
@@ -41,7 +26,7 @@ def _local(config: Config, depth: int) -> list[bool]:
         config.refuse(
             "attention_layers", f"must have an entry for each layer of num_layers, which is {depth}"
         )
-    return [kind == "local" for kind in kinds]
+    return kinds
 
 
 def _repeated(config: Config, depth: int) -> list[str]:
@@ -86,7 +71,15 @@ _BODY = {
             ),
             "dropout": f.Float("resid_dropout", default=0.0),
         },
-        (_LocalByType(),),
+        (
+            LayersOf(
+                "local",
+                {"attention": {"window": f.Int("window_size", default=256)}},
+                _types,
+                lambda types: {"attention_types": [[types, 1]], "attention_layers": types},
+                lambda block: "global" if block.sliding_window is None else "local",
+            ),
+        ),
     ),
     "initialization": f.normal(),
 }

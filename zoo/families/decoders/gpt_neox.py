@@ -41,8 +41,7 @@ _BODY = {
         {
             "*": f.Kinds(
                 f.Bool("use_parallel_residual", default=True),
-                on={"kind": "parallel", "norms": "separate"},
-                off={"kind": "pre_norm"},
+                {True: {"kind": "parallel", "norms": "separate"}, False: {"kind": "pre_norm"}},
             ),
             "norm": layer_norm("layer_norm_eps"),
             "attention": multi_head(

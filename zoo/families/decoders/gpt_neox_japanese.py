@@ -5,19 +5,14 @@ GPT-NeoX without biases, but for one after the attention of the last layer.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from specs.kinds.block import BlockParts
 from zoo.families.common import fields as f
 from zoo.families.common.attention import per_head
 from zoo.families.common.blocks import mlp, multi_head
-from zoo.families.common.config import Config
 from zoo.families.common.decoders import grouped, layer_norm, query_key_value
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
-from zoo.families.common.layers import Layers, LayerVariation
+from zoo.families.common.layers import FixedLayers, Layers
 from zoo.families.common.rope import RopeField
-from zoo.families.common.template import Data, Field, FieldContext, UnfitError
 from zoo.families.common.tensors import Tensors, fused, modules, same
 
 _D_MODEL = f.Int("hidden_size", default=2560)
@@ -27,35 +22,14 @@ _DROPOUT = f.Float("hidden_dropout", default=0.0)
 _MULTIPLE = f.Int("intermediate_multiple_size", default=4)
 
 
-class _Hidden(Field):
-    """A multiple of the width of the model."""
-
-    def read(self, config: Config) -> int:
-        return int(_MULTIPLE.read(config) * _D_MODEL.read(config))
-
-    def write(self, value: int, context: FieldContext) -> Data:
-        if value % context.model.d_model:
-            raise UnfitError(f"feed_forward.hidden {value}: it is a multiple of the width")
-        return _MULTIPLE.write(value // context.model.d_model, context)
-
-
-class _Last(LayerVariation):
-    """The last layer, whose attention ends with a bias."""
-
-    name = "last"
-    differs = {"attention": {"bias": {"query": False, "key": False, "value": False, "output": True}}}
-
-    def read(self, config: Config, depth: int) -> list[bool]:
-        return [layer == depth - 1 for layer in range(depth)]
-
-    def holds(self, block: BlockParts, index: int) -> bool:
-        return bool(getattr(getattr(block.attention, "bias", None), "output", False))
-
-    def write(self, where: Sequence[bool], context: FieldContext) -> Data:
-        if any(where[:-1]) or not where[-1]:
-            raise UnfitError("a bias after the attention of other layers than the last")
-        return {}
-
+_LAST = FixedLayers(
+    "last",
+    {"attention": {"bias": {"query": False, "key": False, "value": False, "output": True}}},
+    lambda layer, depth: layer == depth - 1,
+    lambda block: bool(getattr(getattr(block.attention, "bias", None), "output", False)),
+    "a bias after the attention of other layers than the last",
+)
+"""The last layer, whose attention ends with a bias."""
 
 _STORED, _BLOCK = "layers.{layer}", "decoder.blocks.{layer}"
 _LAYER = {
@@ -106,10 +80,10 @@ FAMILIES = (
                     "attention": multi_head(
                         _HEADS, dropout=f.Float("attention_dropout", default=0.1), bias=False
                     ),
-                    "feed_forward": mlp(_Hidden(), "gelu", bias=False),
+                    "feed_forward": mlp(f.Multiple(_MULTIPLE, _D_MODEL), "gelu", bias=False),
                     "dropout": _DROPOUT,
                 },
-                (_Last(),),
+                (_LAST,),
             ),
             "initialization": f.normal(),
         },

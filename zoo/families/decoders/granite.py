@@ -10,9 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from specs.base.base import Component
-from specs.kinds.feed_forward import TwoLayer
 from specs.kinds.mixture import Mixture
-from specs.kinds.position import NoPosition, PositionKind
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family
@@ -22,17 +20,20 @@ from zoo.families.common.hybrid import LINEAR, MIXERS, LayersOf, read_kinds
 from zoo.families.common.layers import FULL
 from zoo.families.common.llama_like import BLOCK, LAYER, LLAMA, WHOLE_HEADS, LlamaFields, llama_tensors
 from zoo.families.common.mamba import NO_MIXERS, mamba2_rules, prefixed_mamba2
-from zoo.families.common.mixtures import TRAINING
+from zoo.families.common.mixtures import TRAINING, mixture
+from zoo.families.common.rope import OF_ROPE
 from zoo.families.common.template import Data, Field, FieldContext, Template, UnfitError, read, write
 from zoo.families.common.tensors import Rule, same
 from zoo.families.common.transforms import STACKED, Stacked
 
 
-class ScoreScale(f.Float):
+def score_scale(default: float | None = None) -> Field:
     """The factor on attention scores, which a spec may leave to the width of a head."""
-
-    def write(self, value: float | None, context: FieldContext) -> Data:
-        return super().write(context.head_width() ** -0.5 if value is None else value, context)
+    return f.Computed(
+        f.Float("attention_multiplier", default=default),
+        lambda scale, config: scale,
+        lambda scale, context: context.head_width() ** -0.5 if scale is None else scale,
+    )
 
 
 _FIELDS = LlamaFields()
@@ -46,7 +47,7 @@ GRANITE_HEAD = language_modeling(tied=False, bias=False, scale=LOGITS)
 
 GRANITE_ATTENTION = {
     "bias": f.Bias("attention_bias", default=False),
-    "scale": ScoreScale("attention_multiplier", default=1.0),
+    "scale": score_scale(1.0),
 }
 MULTIPLIED: dict[str, Any] = {
     "residual": {"kind": "add", "scale": f.Float("residual_multiplier", default=1.0)},
@@ -82,25 +83,10 @@ class _HybridFeedForward(Field):
         return {**write(GRANITE_MIXTURE, value, context), **write(self.shared, value.shared, context)}
 
 
-class _HybridPosition(Field):
-    """Rotary positions, or none."""
-
-    component = PositionKind
-
-    rope = _FIELDS.rope(whole=WHOLE_HEADS)
-
-    def read(self, config: Config) -> Data:
-        kinds = {"rope": True, "nope": False}
-        if config.has("position_embedding_type") and config.choice("position_embedding_type", kinds):
-            position: Data = self.rope.read(config)
-            return position
-        config.ignore("rope_parameters", "rope_theta", "rope_scaling")
-        return {"kind": "none"}
-
-    def write(self, value: PositionKind, context: FieldContext) -> Data:
-        if isinstance(value, NoPosition):
-            return {"position_embedding_type": None}
-        return {"position_embedding_type": "rope", **self.rope.write(value, context)}
+_HYBRID_POSITION = f.Kinds(
+    f.Choice("position_embedding_type", {None: False, "nope": False, "rope": True}, None),
+    {False: {"kind": "none"}, True: _FIELDS.rope(whole=WHOLE_HEADS)},
+)
 
 
 def _kinds(config: Config, depth: int) -> list[str]:
@@ -115,12 +101,7 @@ def _stated(kinds: Sequence[str]) -> Data:
 
 
 _EXPERTS, FEED_FORWARD = f"{LAYER}block_sparse_moe", f"{BLOCK}feed_forward"
-GRANITE_MIXTURE = {
-    "kind": "mixture",
-    "experts": f.Int("num_local_experts", default=8),
-    "top_k": f.Int("num_experts_per_tok", default=2),
-    "expert": _FIELDS.feed_forward(),
-}
+GRANITE_MIXTURE = mixture(f.Int("num_local_experts", default=8), 2, _FIELDS.feed_forward())
 
 MIXTURE_RULES = also_named(
     (
@@ -147,20 +128,9 @@ def shared_rules(ours: str) -> tuple[Rule, Rule]:
     )
 
 
-class SharedFeedForward(Field):
-    """The feed-forward beside the experts; none of width 0."""
-
-    component = TwoLayer | None
-
-    width = f.Int("shared_intermediate_size", default=0)
-    part = _FIELDS.feed_forward(hidden=width)
-
-    def read(self, config: Config) -> Data | None:
-        return read(self.part, config) if self.width.read(config) else None
-
-    def write(self, value: TwoLayer | None, context: FieldContext) -> Data:
-        return self.width.write(0, context) if value is None else write(self.part, value, context)
-
+_SHARED_WIDTH = f.Int("shared_intermediate_size", default=0)
+SHARED_FEED_FORWARD = f.NoneIfZero(_SHARED_WIDTH, _FIELDS.feed_forward(hidden=_SHARED_WIDTH))
+"""The feed-forward beside the experts; none of width 0."""
 
 FAMILIES = (
     Family(
@@ -183,7 +153,7 @@ FAMILIES = (
     Family(
         "granitemoeshared",
         llama_tensors("granitemoeshared", *MIXTURE_RULES, *shared_rules(f"{FEED_FORWARD}.shared")),
-        _body({**GRANITE_MIXTURE, "shared": SharedFeedForward()}),
+        _body({**GRANITE_MIXTURE, "shared": SHARED_FEED_FORWARD}),
         {"GraniteMoeSharedForCausalLM": GRANITE_HEAD, "GraniteMoeSharedModel": BODY},
         ignored=("logits_scaling", *TRAINING),
     ),
@@ -202,7 +172,7 @@ FAMILIES = (
             attention=None,
             mixer=prefixed_mamba2(_FIELDS.d_model, _FIELDS.eps, f.Activation("hidden_act", "silu")),
             feed_forward=_HybridFeedForward(),
-            position=_HybridPosition(),
+            position=_HYBRID_POSITION,
             varies=(
                 LayersOf(
                     FULL,
@@ -214,6 +184,6 @@ FAMILIES = (
             **MULTIPLIED,
         ),
         {"GraniteMoeHybridForCausalLM": GRANITE_HEAD, "GraniteMoeHybridModel": BODY},
-        ignored=("logits_scaling", "mamba_chunk_size", *TRAINING),
+        ignored=("logits_scaling", "mamba_chunk_size", *OF_ROPE, *TRAINING),
     ),
 )

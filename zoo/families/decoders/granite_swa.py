@@ -10,7 +10,7 @@ from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
-from zoo.families.common.layers import UnrotatedLayers, Windows
+from zoo.families.common.layers import UnrotatedLayers, Windows, all_but_every
 from zoo.families.common.llama_like import BLOCK, LAYER, WHOLE_HEADS, LlamaFields, llama_tensors
 from zoo.families.common.mixtures import TRAINING
 from zoo.families.common.rope import RopeField
@@ -23,7 +23,7 @@ from zoo.families.decoders.granite import (
     LOGITS,
     MIXTURE_RULES,
     MULTIPLIED,
-    SharedFeedForward,
+    SHARED_FEED_FORWARD,
     shared_rules,
 )
 
@@ -66,11 +66,7 @@ class _Unrotated(UnrotatedLayers):
 
 
 def _body(fields: LlamaFields, feed_forward: Template) -> Template:
-    windows = Windows(
-        "local",
-        f.Int("sliding_window", default=128, null=True),
-        lambda config, depth: [layer % 4 != 0 for layer in range(depth)],
-    )
+    windows = Windows("local", f.Int("sliding_window", default=128, null=True), all_but_every(4, first=0))
     return fields.body(
         attention={**GRANITE_ATTENTION, "sinks": True},
         position=_Rope(fields.heads.width, fields.context, whole=WHOLE_HEADS),
@@ -111,7 +107,7 @@ FAMILIES = (
     Family(
         "granitemoe_swa",
         llama_tensors("granitemoe_swa", _SINKS, *_MIXTURE_RULES, *shared_rules(f"{FEED_FORWARD}.shared")),
-        _body(LlamaFields(), {**GRANITE_MIXTURE, "shared": SharedFeedForward()}),
+        _body(LlamaFields(), {**GRANITE_MIXTURE, "shared": SHARED_FEED_FORWARD}),
         _classes("GraniteMoeSWA", tied=False),
         ignored=("logits_scaling", *TRAINING),
     ),

@@ -3,9 +3,6 @@ mixture."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from specs.base.base import Component
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family
@@ -13,7 +10,7 @@ from zoo.families.common.heads import decoder_classes
 from zoo.families.common.llama_like import WHOLE_HEADS, LlamaFields, layer_modules, llama_tensors
 from zoo.families.common.mixtures import TRAINING, experts, shared
 from zoo.families.common.rope import RopeField
-from zoo.families.common.template import Data, Field, FieldContext, read
+from zoo.families.common.template import Data, read
 
 _FIELDS = LlamaFields(vocab_size=290943, eps=1e-5)
 
@@ -37,42 +34,22 @@ class _HunyuanRope(RopeField):
         return {**stretched, "theta": base * alpha ** (width / (width - 2))}
 
 
-class _EachLayer(f.Int):
-    """A number that a config may state for each layer, where all have the same."""
-
-    def read(self, config: Config) -> Any:
-        values = config.any(*self.names)
-        if not isinstance(values, list):
-            return super().read(config)
-        if len(set(map(str, values))) != 1 or type(values[0]) is not int:
-            name = next(name for name in self.names if config.has(name))
-            config.refuse(name, "must be one whole number, or the same one for every layer")
-        return values[0]
-
-
-class _Restated(Field):
-    """The widths of experts in early configs, which equal intermediate_size."""
-
-    component = Component
-
-    def read(self, config: Config) -> Data:
-        hidden = _FIELDS.hidden.read(config)
-        for name, value in (("moe_intermediate_size", hidden), ("num_shared_expert", 1)):
-            if _EachLayer(name, default=value).read(config) != value:
-                config.refuse(name, f"must be {value}: the shared feed-forward is as wide as an expert")
-        return {}
-
-    def write(self, value: Any, context: FieldContext) -> Data:
-        return {}
+def _restated(config: Config) -> Data:
+    """Refuse widths of experts in early configs that differ from intermediate_size."""
+    hidden = _FIELDS.hidden.read(config)
+    for name, value in (("moe_intermediate_size", hidden), ("num_shared_expert", 1)):
+        if f.EqualInLayers(name, default=value).read(config) != value:
+            config.refuse(name, f"must be {value}: the shared feed-forward is as wide as an expert")
+    return {}
 
 
 _MIXTURE = {
     "kind": "mixture",
-    "experts": _EachLayer("num_experts", "num_local_experts", default=1),
-    "top_k": _EachLayer("moe_topk", "num_experts_per_tok", default=1),
+    "experts": f.EqualInLayers("num_experts", "num_local_experts", default=1),
+    "top_k": f.EqualInLayers("moe_topk", "num_experts_per_tok", default=1),
     "expert": _FIELDS.feed_forward(),
     "shared": _FIELDS.feed_forward(),
-    "*": _Restated(),
+    "*": f.Derived(_restated),
 }
 _ATTENTION = {
     "bias": f.Bias("attention_bias", default=False),

@@ -54,10 +54,7 @@ FAMILIES = (
         "hy_v3",
         llama_tensors("hy_v3", *_RULES, unused_layers="layers.*.eh_proj.weight"),
         _FIELDS.body(
-            attention={
-                "bias": f.Bias("attention_bias", default=False),
-                "qk_norm": {"norm": _FIELDS.norm, "over": "head"},
-            },
+            attention={"bias": f.Bias("attention_bias", default=False), "qk_norm": _FIELDS.qk_norm},
             position=_FIELDS.rope(whole=WHOLE_HEADS, theta=11158840.0),
             feed_forward=_MIXTURE,
             varies=(MlpKinds(_DENSE, 1),),

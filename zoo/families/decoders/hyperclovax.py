@@ -6,7 +6,7 @@ from zoo.families.common import fields as f
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
 from zoo.families.common.llama_like import LlamaFields, layer_weights, llama_tensors
-from zoo.families.decoders.granite import MULTIPLIED, ScoreScale
+from zoo.families.decoders.granite import MULTIPLIED, score_scale
 
 _FIELDS = LlamaFields()
 
@@ -21,7 +21,7 @@ FAMILIES = (
             kind=f.Choice("use_post_norm", {True: "sandwich", False: "pre_norm"}, True),
             attention={
                 "bias": f.Bias("attention_bias", default=False),
-                "scale": ScoreScale("attention_multiplier"),
+                "scale": score_scale(),
             },
             feed_forward=_FIELDS.feed_forward(bias=f.Bool("mlp_bias", default=False)),
             **MULTIPLIED,

@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 from zoo.families.common import fields as f
-from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import decoder_classes
 from zoo.families.common.llama_like import LLAMA, LlamaFields
 
 _QKV = f.Bias("attention_bias", "qkv_bias", default=False)
-_MLP = f.Bool("mlp_bias", "bias", default=False)
+_MLP = f.Equal(
+    f.Bool("mlp_bias", "bias", default=False),
+    f.Bool("attention_bias", "qkv_bias", default=False),
+    because="the reference has one setting for all projections of a layer",
+)
 _CLASSES = decoder_classes("Llama")
-
-
-def _same_bias(config: Config) -> bool:
-    """Return whether feed-forwards have biases, as attentions must have them too."""
-    bias: bool = _MLP.read(config)
-    if config.bool(*_QKV.names, default=False) != bias:
-        name = next((name for name in _QKV.names if config.has(name)), _QKV.names[0])
-        config.refuse(name, "must equal bias: the reference has one setting for all projections of a layer")
-    return bias
-
-
-class _MlpBias(f.Bool):
-    def read(self, config: Config) -> bool:
-        return _same_bias(config)
 
 
 _INTERN = LlamaFields(
@@ -41,7 +30,7 @@ FAMILIES = (
         LLAMA,
         _INTERN.body(
             attention={"bias": _QKV},
-            feed_forward=_INTERN.feed_forward(bias=_MlpBias("mlp_bias", "bias", default=False)),
+            feed_forward=_INTERN.feed_forward(bias=_MLP),
         ),
         {**_CLASSES, "InternLM3ForCausalLM": _CLASSES["LlamaForCausalLM"]},
     ),

@@ -5,14 +5,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from specs.base.suggest import suggestion
 from specs.kinds.attention import MultiHeadShape
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
 from zoo.families.common.held import also_named
-from zoo.families.common.layers import Windows, read_layer_types
+from zoo.families.common.layers import Windows, no_layer, read_layer_types
 from zoo.families.common.llama_like import (
     BLOCK,
     LAYER,
@@ -23,6 +22,7 @@ from zoo.families.common.llama_like import (
 )
 from zoo.families.common.mixtures import EXPERTS, TRAINING, shared, sigmoid_scores
 from zoo.families.common.mlp_kinds import MlpKinds
+from zoo.families.common.qwen import qwen_mixture
 from zoo.families.common.rope import RopeParameters
 from zoo.families.common.rope_by_window import RopeByWindow
 from zoo.families.common.template import Data, FieldContext, UnfitError
@@ -62,22 +62,10 @@ class _Heads(f.Int):
         return {**super().write(value, context), _LISTED: listed}
 
 
-class _Gate(f.Choice):
-    """The granularity of the output gates, as a word or as a boolean."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "gating", {True: "head", "per-element": "channel", "per-head": "head", False: "channel"}, True
-        )
-
-    def read(self, config: Config) -> Any:
-        word = config.any(self.name)
-        if word is None:
-            return "head"
-        if not isinstance(word, bool | str) or word not in self.words:
-            config.refuse(self.name, "is not supported", suggestion(str(word), ["per-head", "per-element"]))
-        return self.words[word]
-
+_GATE = f.Choice(
+    "gating", {True: "head", "per-element": "channel", "per-head": "head", False: "channel"}, True
+)
+"""The granularity of the output gates, as a word or as a boolean."""
 
 _POSITIONS = RopeByWindow(
     _FIELDS.heads.width,
@@ -86,14 +74,14 @@ _POSITIONS = RopeByWindow(
 )
 _LOCAL: dict[str, Any] = {"heads": _Heads(windowed=True), "position": f.Derived(_POSITIONS.read_local)}
 _BIAS = f.Bias("attention_bias", default=False)
-_MIXTURE = {
-    "kind": "mixture",
-    "experts": f.Int("num_experts", "num_local_experts", default=256),
-    "top_k": f.Int("num_experts_per_tok", default=8),
-    "expert": _FIELDS.feed_forward(hidden=f.Int("moe_intermediate_size", default=512)),
-    "shared": _FIELDS.feed_forward(hidden=f.Int("shared_expert_intermediate_size", default=512)),
-    "router": sigmoid_scores(f.Float("moe_routed_scaling_factor", default=1.0)),
-}
+_MIXTURE = qwen_mixture(
+    _FIELDS,
+    256,
+    8,
+    512,
+    shared=_FIELDS.feed_forward(hidden=f.Int("shared_expert_intermediate_size", default=512)),
+    router=sigmoid_scores(f.Float("moe_routed_scaling_factor", default=1.0)),
+)
 
 FAMILIES = (
     Family(
@@ -116,14 +104,14 @@ FAMILIES = (
                 "kv_heads": f.Int("num_key_value_heads", default=8),
                 "head_dim": _FIELDS.heads.width,
                 "bias": _BIAS,
-                "qk_norm": {"norm": _FIELDS.norm, "over": "head"},
-                "output_gate": {"over": _Gate(), "activation": "softplus"},
+                "qk_norm": _FIELDS.qk_norm,
+                "output_gate": {"over": _GATE, "activation": "softplus"},
                 "dropout": f.Float("attention_dropout", default=0.0),
             },
             position=_POSITIONS,
             feed_forward=_MIXTURE,
             varies=(
-                Windows("local", f.Int("sliding_window", default=512), lambda config, depth: [False] * depth, **_LOCAL),
+                Windows("local", f.Int("sliding_window", default=512), no_layer, **_LOCAL),
                 MlpKinds(_FIELDS.feed_forward(), 1),
             ),
         ),

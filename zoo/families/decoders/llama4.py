@@ -7,15 +7,15 @@ what experts read.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from specs.kinds.block import BlockParts
 from specs.kinds.position import QueryScaling
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
-from zoo.families.common.hybrid import read_kinds
-from zoo.families.common.layers import FULL, LayerVariation, NoRopeLayers
+from zoo.families.common.hybrid import CHUNKED, LayersOf, read_kinds
+from zoo.families.common.layers import FULL, NoRopeLayers, read_numbers
 from zoo.families.common.llama_like import (
     BLOCK,
     LAYER,
@@ -34,7 +34,7 @@ _FIELDS = LlamaFields(
     vocab_size=202048, hidden_size=5120, intermediate_size=8192, layers=48, heads=40, kv_heads=8, head_dim=128,
     context=131072, eps=1e-5,
 )  # fmt: skip
-_CHUNKED, _ROUTED = "chunked_attention", "moe_layers"
+_ROUTED = "moe_layers"
 
 
 class _Growth(Field):
@@ -52,50 +52,47 @@ class _Growth(Field):
         return {"attn_temperature_tuning": True, "attn_scale": value.beta, "floor_scale": value.length}
 
 
-class _Global(NoRopeLayers):
-    """The layers without rotation, and therefore without norms of what is rotated."""
+_GLOBAL = NoRopeLayers(
+    "global", {"attention": {"position": {"kind": "none", "query_scaling": _Growth()}, "qk_norm": None}}
+)
+"""The layers without rotation, and therefore without norms of what is rotated."""
 
-    name = "global"
-    differs = {
-        "attention": {"position": {"kind": "none", "query_scaling": _Growth()}, "qk_norm": None},
-    }
-
-
-class _Chunked(LayerVariation):
-    """The layers that attend within chunks: by default those that rotate, where there is a size of chunks."""
-
-    name = "chunked"
-    differs = {"attention": {"chunk": f.Int("attention_chunk_size", default=8192, null=True)}}
-
-    def read(self, config: Config, depth: int) -> list[bool]:
-        size = read(self.differs["attention"]["chunk"], config)
-        kinds = read_kinds(config, "layer_types", depth, (FULL, _CHUNKED))
-        if kinds is None:
-            return [rotated and size is not None for rotated in NoRopeLayers.rotated(config, depth)]
-        if _CHUNKED in kinds and size is None:
-            config.refuse("attention_chunk_size", f"must be a number: there are layers of {_CHUNKED}")
-        return [kind == _CHUNKED for kind in kinds]
-
-    def holds(self, block: BlockParts, index: int) -> bool:
-        return getattr(block.attention, "chunk", None) is not None
-
-    def write(self, where: Sequence[bool], context: FieldContext) -> Data:
-        return {"layer_types": [_CHUNKED if chunked else FULL for chunked in where]}
+_CHUNK = f.Int("attention_chunk_size", default=8192, null=True)
 
 
-class _Norms(Field):
-    """Norms of rotated queries and keys without weights."""
+def _kinds(config: Config, depth: int) -> list[str]:
+    """The words for all layers: by default, those that rotate attend within chunks, if there is a size of chunks."""
+    size = _CHUNK.read(config)
+    kinds = read_kinds(config, "layer_types", depth, (FULL, CHUNKED))
+    if kinds is None:
+        rotated = NoRopeLayers.rotated(config, depth)
+        return [CHUNKED if rotates and size is not None else FULL for rotates in rotated]
+    if CHUNKED in kinds and size is None:
+        config.refuse("attention_chunk_size", f"must be a number: there are layers of {CHUNKED}")
+    return kinds
 
-    part: Template = {"norm": {**_FIELDS.norm, "weight": False}, "over": "head", "after_rotation": True}
 
-    def read(self, config: Config) -> Data | None:
-        return read(self.part, config) if config.bool("use_qk_norm", default=True) else None
+_CHUNKS = LayersOf(
+    CHUNKED,
+    {"attention": {"chunk": _CHUNK}},
+    _kinds,
+    word=lambda block: FULL if getattr(block.attention, "chunk", None) is None else CHUNKED,
+)
+"""The layers that attend within chunks."""
 
-    def write(self, value: object, context: FieldContext) -> Data:
-        attentions = (block.attention for block in context.stack.layer_blocks())
-        return {
-            "use_qk_norm": any(getattr(attention, "qk_norm", None) is not None for attention in attentions)
-        }
+
+def _norm_is_used(norm: Any, context: FieldContext) -> bool:
+    attentions = (block.attention for block in context.stack.layer_blocks())
+    return any(getattr(attention, "qk_norm", None) is not None for attention in attentions)
+
+
+_NORM: Template = {"norm": {**_FIELDS.norm, "weight": False}, "over": "head", "after_rotation": True}
+_NORMS = f.Computed(
+    f.Bool("use_qk_norm", default=True),
+    lambda used, config: read(_NORM, config) if used else None,
+    _norm_is_used,
+)
+"""Norms of rotated queries and keys without weights."""
 
 
 class _RoutedStep(DenseLayers):
@@ -103,13 +100,11 @@ class _RoutedStep(DenseLayers):
 
     def read(self, config: Config, depth: int) -> list[bool]:
         step = config.int("interleave_moe_layer_step", default=1)
-        routed = config.list(_ROUTED)
+        routed = read_numbers(config, _ROUTED)
         if routed is None:
             if step < 1:
                 config.refuse("interleave_moe_layer_step", f"must be at least 1, or {_ROUTED} a list")
             return [(layer + 1) % step != 0 for layer in range(depth)]
-        if not all(type(layer) is int for layer in routed):
-            config.refuse(_ROUTED, "must be a list of layers by number, from 0")
         return [layer not in routed for layer in range(depth)]
 
     def write(self, where: Sequence[bool], context: FieldContext) -> Data:
@@ -151,12 +146,12 @@ FAMILIES = (
             without=("mlp.",),
         ),
         _FIELDS.body(
-            attention={"bias": f.Bias("attention_bias", default=False), "qk_norm": _Norms()},
+            attention={"bias": f.Bias("attention_bias", default=False), "qk_norm": _NORMS},
             position=_FIELDS.rope(theta=500000.0, whole=WHOLE_HEADS, layout="interleaved"),
             feed_forward=_MIXTURE,
             varies=(
-                _Chunked(),
-                _Global(),
+                _CHUNKS,
+                _GLOBAL,
                 _RoutedStep(_FIELDS.feed_forward(hidden=f.Int("intermediate_size_mlp", default=16384))),
             ),
         ),

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from zoo.families.common import fields as f
-from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
-from zoo.families.common.layers import Windows
+from zoo.families.common.layers import Windows, no_layer
 from zoo.families.common.llama_like import WHOLE_HEADS, LlamaFields, llama_tensors
 from zoo.families.common.mixtures import EXPERTS, TRAINING
 from zoo.families.common.mlp_kinds import MlpKinds
@@ -19,18 +18,13 @@ _FIELDS = LlamaFields(
 )  # fmt: skip
 
 
-class _Rope(RopeByWindow):
-    """The positions, whose default bases differ between the kinds of layers."""
-
-    def local_theta(self, config: Config) -> float:
-        return 10000.0
-
-
-_POSITIONS = _Rope(_FIELDS.heads.width, _FIELDS.context, theta=500000.0, whole=WHOLE_HEADS)
+_POSITIONS = RopeByWindow(
+    _FIELDS.heads.width, _FIELDS.context, theta=500000.0, whole=WHOLE_HEADS, local=10000.0
+)
 _WINDOWS = Windows(
     "local",
     f.Int("sliding_window", default=1024, null=True),
-    lambda config, depth: [False] * depth,
+    no_layer,
     position=f.Derived(_POSITIONS.read_local),
 )
 
@@ -39,10 +33,7 @@ FAMILIES = (
         "mellum",
         llama_tensors("mellum", *EXPERTS, unused=("mtp.*",)),  # which guesses a further token
         _FIELDS.body(
-            attention={
-                "bias": f.Bias("attention_bias", default=False),
-                "qk_norm": {"norm": _FIELDS.norm, "over": "head"},
-            },
+            attention={"bias": f.Bias("attention_bias", default=False), "qk_norm": _FIELDS.qk_norm},
             position=_POSITIONS,
             feed_forward=qwen_mixture(_FIELDS, 64, 8, 896, normalize=True),
             varies=(_WINDOWS, MlpKinds(_FIELDS.feed_forward(), 0)),

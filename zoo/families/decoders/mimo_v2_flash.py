@@ -9,23 +9,19 @@ from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
-from zoo.families.common.layers import Windows
+from zoo.families.common.layers import Windows, read_flags
 from zoo.families.common.llama_like import BLOCK, LAYER, LlamaFields, llama_tensors
-from zoo.families.common.mixtures import CORRECTION, EXPERTS, TRAINING, ExpertGroups, sigmoid_router
+from zoo.families.common.mixtures import CORRECTION, EXPERTS, TRAINING, ExpertGroups, mixture, sigmoid_router
 from zoo.families.common.mlp_kinds import MlpKinds
 from zoo.families.common.rope_by_window import RopeByWindow
-from zoo.families.common.template import Data, FieldContext
+from zoo.families.common.template import Data
 from zoo.families.common.tensors import same
 
 _PART = "partial_rotary_factor"
 
 
 class _Rope(RopeByWindow):
-    """The positions, by kind of layer; the rotated part has another default beside a scaling."""
-
-    def local_theta(self, config: Config) -> float:
-        theta: float = config.float("swa_rope_theta", default=10000.0)
-        return theta
+    """The positions, by kind of layer; the rotated part has no default beside a scaling."""
 
     def read_parameters(self, config: Config, parameters: Config, theta: float | None = None) -> Data:
         if parameters.any("rope_type") not in (None, "default") and not parameters.has(_PART):
@@ -33,49 +29,27 @@ class _Rope(RopeByWindow):
         return super().read_parameters(config, parameters, theta)
 
 
-class _KeyValueHeads(f.Int):
-    """The key/value heads of the layers without a window, half as many as in the others."""
-
-    def write(self, value: int, context: FieldContext) -> Data:
-        windowed = context.block.sliding_window is not None
-        return super().write(value // 2 if windowed else value, context)
-
-
-class _Windows(Windows):
-    """The layers with a window: listed as ``layer_types``, or as 1 in published configs, or all but the first and every sixth."""
-
-    def read(self, config: Config, depth: int) -> list[bool]:
-        config.ignore("hybrid_layer_pattern")
-        return super().read(config, depth)
-
-
 def _default_windows(config: Config, depth: int) -> list[bool]:
-    pattern = config.list("hybrid_layer_pattern")
-    if pattern is None:
-        return [layer > 0 and (layer + 1) % 6 != 0 for layer in range(depth)]
-    if len(pattern) != depth or any(kind not in (0, 1) for kind in pattern):
-        config.refuse("hybrid_layer_pattern", f"must be 0 or 1 for each of the {depth} layers")
-    return [kind == 1 for kind in pattern]
+    """The layers with a window: those with 1 in published configs, or all but the first and every sixth."""
+    flags = read_flags(config, "hybrid_layer_pattern", depth)
+    return flags or [layer > 0 and (layer + 1) % 6 != 0 for layer in range(depth)]
 
 
-class _Window(f.Int):
+def _window(window: int, config: Config) -> int:
     """The tokens that a query sees, itself included; published configs state those before it."""
-
-    def read(self, config: Config) -> int:
-        before = config.int("sliding_window_size")
-        return super().read(config) if before is None else before + 1
+    before: int | None = config.int("sliding_window_size")
+    return window if before is None else before + 1
 
 
 class _Dense(MlpKinds):
     """The layers without a mixture: listed, or as 0 in published configs, or the first."""
 
     def read(self, config: Config, depth: int) -> list[bool]:
-        mixtures = config.list("moe_layer_freq")
-        if mixtures is None or config.has("mlp_layer_types"):
+        if config.has("mlp_layer_types"):
+            config.list("moe_layer_freq")
             return super().read(config, depth)
-        if len(mixtures) != depth or any(kind not in (0, 1) for kind in mixtures):
-            config.refuse("moe_layer_freq", f"must be 0 or 1 for each of the {depth} layers")
-        return [kind == 0 for kind in mixtures]
+        mixtures = read_flags(config, "moe_layer_freq", depth)
+        return super().read(config, depth) if mixtures is None else [not mixture for mixture in mixtures]
 
 
 _FIELDS = LlamaFields(
@@ -83,10 +57,21 @@ _FIELDS = LlamaFields(
     context=131072,
 )  # fmt: skip
 _NORM = {"kind": "rms_norm", "eps": f.Float("rms_norm_eps", "layernorm_epsilon", default=1e-5)}
-_KV_HEADS = _KeyValueHeads("num_key_value_heads", default=4)
+_KV_HEADS = f.Computed(
+    f.Int("num_key_value_heads", default=4),
+    lambda count, config: count,
+    lambda count, context: count // 2 if context.block.sliding_window is not None else count,
+)
+"""The key/value heads of the layers without a window, half as many as in the others."""
 _VALUE_WIDTH = f.Int("v_head_dim", default=128)
 _BIAS = f.Bool("attention_bias", default=False)
-_POSITIONS = _Rope(_FIELDS.heads.width, _FIELDS.context, theta=5e6, fraction=0.334)
+_POSITIONS = _Rope(
+    _FIELDS.heads.width,
+    _FIELDS.context,
+    theta=5e6,
+    fraction=0.334,
+    local=f.Float("swa_rope_theta", default=10000.0),
+)
 _SCALE = f.Mapped(
     f.Float("attention_value_scale", default=0.707, null=True),
     lambda scale: 1.0 if scale is None else scale,
@@ -125,15 +110,19 @@ FAMILIES = (
             },
             norm=_NORM,
             position=_POSITIONS,
-            feed_forward={
-                "kind": "mixture",
-                "experts": f.Int("n_routed_experts", "num_local_experts", default=256),
-                "top_k": f.Int("num_experts_per_tok", default=8),
-                "expert": _FIELDS.feed_forward(hidden=f.Int("moe_intermediate_size", default=2048)),
-                "router": sigmoid_router(ExpertGroups(1, 1, 2), normalize=True, scale=1.0),
-            },
+            feed_forward=mixture(
+                f.Int("n_routed_experts", "num_local_experts", default=256),
+                8,
+                _FIELDS.feed_forward(hidden=f.Int("moe_intermediate_size", default=2048)),
+                router=sigmoid_router(ExpertGroups(1, 1, 2), normalize=True, scale=1.0),
+            ),
             varies=(
-                _Windows("local", _Window("sliding_window", default=129), _default_windows, **_LOCAL),
+                Windows(
+                    "local",
+                    f.Computed(f.Int("sliding_window", default=129), _window),
+                    _default_windows,
+                    **_LOCAL,
+                ),
                 _Dense(_FIELDS.feed_forward(), 1),
             ),
         ),
@@ -150,6 +139,12 @@ FAMILIES = (
             "scoring_func": ("sigmoid", "the reference has no other"),
             "topk_method": ("noaux_tc", "the reference has no other"),
         },
-        ignored=("attention_chunk_size", "hybrid_block_size", "sliding_window", *TRAINING),
+        ignored=(
+            "attention_chunk_size",
+            "hybrid_block_size",
+            "hybrid_layer_pattern",
+            "sliding_window",
+            *TRAINING,
+        ),
     ),
 )

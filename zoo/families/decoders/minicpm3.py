@@ -11,7 +11,6 @@ from zoo.families.common.family import Family
 from zoo.families.common.heads import decoder_classes
 from zoo.families.common.llama_like import LlamaFields
 from zoo.families.common.rope import RopeField
-from zoo.families.common.template import Data, Field, FieldContext
 from zoo.families.decoders.deepseek import LATENT_TENSORS, LatentDims, latent_attention
 
 _FIELDS = LlamaFields(
@@ -22,30 +21,25 @@ _ROPE = RopeField(_DIMS.rotated, _FIELDS.context, whole="qk_rope_head_dim says w
 _EVEN = f.Derived(lambda config: _FIELDS.d_model.read(config) // max(_FIELDS.heads.heads.read(config), 1))
 
 
-class _Depth(Field):
-    """The factor on branches: scale_depth over the square root of the number of layers; null for 1."""
-
-    def read(self, config: Config) -> float:
-        depth_scale = config.float("scale_depth", default=None if config.null("scale_depth") else 1.4)
-        return 1.0 if depth_scale is None else depth_scale / math.sqrt(max(_FIELDS.depth.read(config), 1))
-
-    def write(self, value: float, context: FieldContext) -> Data:
-        return {
-            "scale_depth": float(f"{value * math.sqrt(context.stack.depth):.15g}") if value != 1.0 else None
-        }
+_BRANCHES = f.Computed(
+    f.Float("scale_depth", default=1.4, null=True),
+    lambda scale, config: 1.0 if scale is None else scale / math.sqrt(max(_FIELDS.depth.read(config), 1)),
+    lambda scale, context: None if scale == 1.0 else float(f"{scale * math.sqrt(context.stack.depth):.15g}"),
+)
+"""The factor on branches: scale_depth over the square root of the number of layers; null for 1."""
 
 
-class _Scores(Field):
+def _factor(base: int | None, config: Config) -> float | None:
     """The factor on scores: dim_model_base over the width of the model; null for 1."""
+    width: int = _FIELDS.d_model.read(config)
+    return None if base in (None, width) else base / width
 
-    def read(self, config: Config) -> float | None:
-        base = config.int("dim_model_base", default=None if config.null("dim_model_base") else 256)
-        width = _FIELDS.d_model.read(config)
-        return None if base in (None, width) else base / width
 
-    def write(self, value: float | None, context: FieldContext) -> Data:
-        return {"dim_model_base": None if value is None else round(value * context.model.d_model)}
-
+_SCORES = f.Computed(
+    f.Int("dim_model_base", default=256, null=True),
+    _factor,
+    lambda factor, context: None if factor is None else round(factor * context.model.d_model),
+)
 
 FAMILIES = (
     Family(
@@ -55,10 +49,10 @@ FAMILIES = (
             attention={**latent_attention(_FIELDS, _ROPE, _DIMS), "value_dim": f.Int("v_head_dim", default=_EVEN)},
             feed_forward=_FIELDS.feed_forward(bias=f.Bool("mlp_bias", default=False)),
             position=_ROPE,
-            residual={"kind": "add", "scale": _Depth()},
+            residual={"kind": "add", "scale": _BRANCHES},
             more={"embedding": {"scale": f.Factor("scale_emb", default=12.0)}},
         ),
-        decoder_classes("MiniCPM3", tied=True, scale=_Scores(), without=("ForTokenClassification", "ForQuestionAnswering")),
+        decoder_classes("MiniCPM3", tied=True, scale=_SCORES, without=("ForTokenClassification", "ForQuestionAnswering")),
         fixed={
             "num_key_value_heads": (_FIELDS.heads.heads, "every head has keys and values of its own"),
             "head_dim": (_DIMS.rotated, "it is what is rotated, qk_rope_head_dim"),

@@ -8,7 +8,7 @@ from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
 from zoo.families.common.held import also_named
 from zoo.families.common.llama_like import BLOCK, LAYER, LlamaFields, llama_tensors
-from zoo.families.common.mixtures import MIXTRAL_EXPERTS, MIXTRAL_MODULE, TRAINING
+from zoo.families.common.mixtures import MIXTRAL_EXPERTS, MIXTRAL_MODULE, TRAINING, mixture
 from zoo.families.common.tensors import same
 
 _FIELDS = LlamaFields(
@@ -43,13 +43,9 @@ FAMILIES = (
         _FIELDS.body(
             attention={"bias": False, "qk_norm": {"norm": _FIELDS.norm, "over": "width"}},
             position=_FIELDS.rope(theta=5e6, fraction=f.Derived(_rotated_part)),
-            feed_forward={
-                "kind": "mixture",
-                "experts": f.Int("num_local_experts", "num_experts", default=256),
-                "top_k": f.Int("num_experts_per_tok", default=8),
-                "expert": _FIELDS.feed_forward(),
-                "router": {"scores": "sigmoid", "score_correction_bias": True},
-            },
+            feed_forward=mixture(
+                256, 8, _FIELDS.feed_forward(), router={"scores": "sigmoid", "score_correction_bias": True}
+            ),
         ),
         {"MiniMaxM2ForCausalLM": language_modeling(tied=False, bias=False), "MiniMaxM2Model": BODY},
         ignored=TRAINING,

@@ -11,15 +11,15 @@ from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import BODY, Labels, language_modeling
-from zoo.families.common.template import Data, FieldContext
-from zoo.families.common.tensors import affine, modules, projections
-from zoo.families.encoders.modernbert import (
+from zoo.families.common.modernbert import (
     ANSWERS,
     TRANSFORM,
     modernbert_body,
     modernbert_tensors,
     transform_tensors,
 )
+from zoo.families.common.template import Data, FieldContext
+from zoo.families.common.tensors import affine, modules, projections
 
 
 class _OneSidedWindow(f.Int):

@@ -5,14 +5,13 @@ The reference reads three fields of ``attn_config``; the others must have the va
 
 from __future__ import annotations
 
-from specs.kinds.attention import MultiHead
 from zoo.families.common import fields as f
-from zoo.families.common.config import Config
+from zoo.families.common.blocks import multi_head
 from zoo.families.common.decoders import decoder_tensors, layer_norm, query_key_value
 from zoo.families.common.family import Family
 from zoo.families.common.heads import decoder_classes
 from zoo.families.common.layers import Layers
-from zoo.families.common.template import Data, Field, FieldContext
+from zoo.families.common.template import Field
 from zoo.families.common.tensors import Rule, weights
 from zoo.families.common.transforms import STACKED
 
@@ -26,37 +25,17 @@ _SWITCHES = {
 }
 
 
-class _Attention(Field):
-    """The attention, with its fields in ``attn_config``."""
-
-    component = MultiHead
-
-    heads = f.Int("n_heads", "num_attention_heads", default=16)
-
-    def read(self, config: Config) -> Data:
-        part = config.part("attn_config") or Config({}, config.where)
-        for name, (value, because) in _SWITCHES.items():
-            part.must(name, value, because)
-        return {
-            "kind": "multi_head",
-            "heads": self.heads.read(config),
-            "bias": False,
-            "scale": part.float("softmax_scale"),
-            "clip": part.float("clip_qkv"),
-            "dropout": part.float("attn_pdrop", default=0.0),
-        }
-
-    def write(self, value: MultiHead, context: FieldContext) -> Data:
-        dropout = value.dropout or 0  # a whole number, which alone the reference takes
-        part = {"softmax_scale": value.scale, "clip_qkv": value.clip, "attn_pdrop": dropout}
-        return {**self.heads.write(value.heads, context), "attn_config": part}
+def _stated(field: Field) -> f.Inside:
+    return f.Inside("attn_config", field)
 
 
-def _dropout(config: Config) -> float:
-    dropout: float = (config.part("attn_config") or Config({}, config.where)).float("attn_pdrop", default=0.0)
-    return dropout
-
-
+_DROPOUT = _stated(
+    f.Mapped(
+        f.Float("attn_pdrop", default=0.0),
+        lambda dropout: dropout,
+        lambda dropout: dropout or 0,  # a whole number, which alone the reference takes
+    )
+)
 _D_MODEL = f.Int("d_model", "hidden_size", default=2048)
 _BODY = {
     "architecture": "decoder",
@@ -69,14 +48,20 @@ _BODY = {
         {
             "kind": "pre_norm",
             "norm": layer_norm("layer_norm_epsilon", bias=False),
-            "attention": _Attention(),
+            "attention": multi_head(
+                f.Int("n_heads", "num_attention_heads", default=16),
+                dropout=_DROPOUT,
+                bias=False,
+                scale=_stated(f.Float("softmax_scale", null=True)),
+                clip=_stated(f.Float("clip_qkv", null=True)),
+            ),
             "feed_forward": {
                 "kind": "mlp",
                 "hidden": f.times(4, _D_MODEL),
                 "activation": "gelu",
                 "bias": False,
             },
-            "dropout": f.Derived(_dropout),
+            "dropout": f.Derived(_DROPOUT.read),
         },
     ),
     "initialization": f.normal(),
@@ -113,6 +98,7 @@ FAMILIES = (
         _BODY,
         {**decoder_classes("Mpt", tied=True), **_PUBLISHED},
         fixed={
+            **{f"attn_config.{name}": fixed for name, fixed in _SWITCHES.items()},
             "expansion_ratio": (4, "the reference supports no other width"),
             "no_bias": (True, "the reference has no biases"),
             "logit_scale": (None, "the reference does not scale scores of tokens"),

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from zoo.families.common import fields as f
-from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import decoder_classes
-from zoo.families.common.layers import Windows
+from zoo.families.common.layers import Windows, all_but_every
 from zoo.families.common.llama_like import WHOLE_HEADS, LlamaFields
 from zoo.families.common.rope_by_window import RopeByWindow
 from zoo.families.decoders.olmo2 import OLMO2_TENSORS, olmo2_body
@@ -15,14 +14,10 @@ _FIELDS = LlamaFields(vocab_size=50304, eps=1e-5)
 _POSITIONS = RopeByWindow(_FIELDS.heads.width, _FIELDS.context, theta=500000.0, whole=WHOLE_HEADS)
 
 
-def _default_windows(config: Config, depth: int) -> list[bool]:
-    return [(layer + 1) % 4 != 0 for layer in range(depth)]
-
-
 _WINDOWS = Windows(
     "local",
     f.Int("sliding_window", default=4096, null=True),
-    _default_windows,
+    all_but_every(4),
     position=f.Derived(_POSITIONS.read_local),
 )
 

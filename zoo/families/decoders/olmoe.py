@@ -6,18 +6,17 @@ from zoo.families.common import fields as f
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
 from zoo.families.common.llama_like import LlamaFields, llama_tensors
-from zoo.families.common.mixtures import EXPERTS, TRAINING
+from zoo.families.common.mixtures import EXPERTS, TRAINING, mixture
 
 _FIELDS = LlamaFields(
     vocab_size=50304, hidden_size=2048, intermediate_size=2048, layers=16, heads=16, context=4096, eps=1e-5
 )
-_MIXTURE = {
-    "kind": "mixture",
-    "experts": f.Int("num_experts", "num_local_experts", default=64),
-    "top_k": f.Int("num_experts_per_tok", default=8),
-    "expert": _FIELDS.feed_forward(),
-    "router": {"normalize": f.Bool("norm_topk_prob", default=False)},
-}
+_MIXTURE = mixture(
+    f.Int("num_experts", "num_local_experts", default=64),
+    8,
+    _FIELDS.feed_forward(),
+    router={"normalize": f.Bool("norm_topk_prob", default=False)},
+)
 
 FAMILIES = (
     Family(

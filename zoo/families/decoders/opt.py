@@ -12,7 +12,7 @@ from zoo.families.common.decoders import decoder_heads, decoder_tensors
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import decoder_classes
 from zoo.families.common.layers import Layers
-from zoo.families.common.template import Data, Field, FieldContext
+from zoo.families.common.template import Data
 from zoo.families.common.tensors import modules, projections, same
 
 _D_MODEL = f.Int("hidden_size", default=768)
@@ -22,16 +22,12 @@ _AFFINE = f.Bool("layer_norm_elementwise_affine", default=True)
 _PROJECTION = {"bias": False, "place": "first"}
 
 
-class _FinalNorm(Field):
-    """Whether a final norm ends the stack: with norms before branches, unless it is removed."""
-
-    def read(self, config: Config) -> bool:
-        removed = config.bool("_remove_final_layer_norm", default=False)
-        return bool(_BEFORE.read(config) == "pre_norm" and not removed)
-
-    def write(self, value: bool | None, context: FieldContext) -> Data:
-        before = not context.block.output_is_normalised
-        return {"_remove_final_layer_norm": before and not context.stack.ends_with_norm}
+_FINAL_NORM = f.Computed(
+    f.Bool("_remove_final_layer_norm", default=False),
+    lambda removed, config: _BEFORE.read(config) == "pre_norm" and not removed,
+    lambda final, context: not context.block.output_is_normalised and not context.stack.ends_with_norm,
+)
+"""Whether a final norm ends the stack: with norms before branches, unless it is removed."""
 
 
 def _projected(config: Config) -> bool:
@@ -76,7 +72,7 @@ _BODY = {
             ),
             "dropout": f.Float("dropout", default=0.1),
         },
-        final_norm=_FinalNorm(),
+        final_norm=_FINAL_NORM,
     ),
     "initialization": f.normal("init_std"),
 }

@@ -42,7 +42,7 @@ QWEN3_MOE = Family(
     _QWEN3.body(
         attention={
             "bias": f.Bias("attention_bias", default=False),
-            "qk_norm": {"norm": _QWEN3.norm, "over": "head"},
+            "qk_norm": _QWEN3.qk_norm,
             "window": QwenWindow(),
         },
         feed_forward=qwen_mixture(_QWEN3, 128, 8, 768),

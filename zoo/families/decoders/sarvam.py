@@ -9,13 +9,7 @@ from zoo.families.common import fields as f
 from zoo.families.common.decoders import query_key_value
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, decoder_classes, language_modeling
-from zoo.families.common.llama_like import (
-    BLOCK,
-    LAYER,
-    LlamaFields,
-    layer_modules,
-    llama_tensors,
-)
+from zoo.families.common.llama_like import BLOCK, LAYER, LlamaFields, layer_modules, llama_tensors
 from zoo.families.common.mixtures import (
     CORRECTION,
     EXPERTS,
@@ -55,7 +49,7 @@ _FIELDS = LlamaFields(
 _BIAS = f.Bool("attention_bias", "use_qkv_bias", default=False)
 _ATTENTION = {
     "bias": {"query": _BIAS, "key": _BIAS, "value": _BIAS, "output": False},
-    "qk_norm": f.When(f.Bool("use_qk_norm", default=True), {"norm": _FIELDS.norm, "over": "head"}),
+    "qk_norm": f.When(f.Bool("use_qk_norm", default=True), _FIELDS.qk_norm),
 }
 _PUBLISHED = (
     (r"^embed_tokens", "word_embeddings"),

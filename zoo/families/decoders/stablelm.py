@@ -28,8 +28,7 @@ _BODY = {
         {
             "*": f.Kinds(
                 f.Bool("use_parallel_residual", default=False),
-                on={"kind": "parallel"},
-                off={"kind": "pre_norm"},
+                {True: {"kind": "parallel"}, False: {"kind": "pre_norm"}},
             ),
             "norm": layer_norm("layer_norm_eps"),
             "attention": {

@@ -22,7 +22,7 @@ FAMILIES = (
             _FIELDS,
             ACTIVATION,
             attention={"scale": SCALE, "softcap": f.Float("attn_logit_softcapping", default=50.0, null=True)},
-            varies=(windows(lambda config: 2),),
+            varies=(windows(2),),
         ),
         {
             "VaultGemmaForCausalLM": language_modeling(

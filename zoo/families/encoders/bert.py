@@ -6,7 +6,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from zoo.families.common.config import Config
 from zoo.families.common.encoders import (
     BERT_RULES,
     CLASSIFIER_DROPOUT,
@@ -22,9 +21,9 @@ from zoo.families.common.encoders import (
     pooler,
 )
 from zoo.families.common.family import Family
-from zoo.families.common.fields import Activation, Bool, Checked, Float, Int
+from zoo.families.common.fields import Activation, Bool, Checked, Float, Int, When
 from zoo.families.common.heads import BODY, token_classes
-from zoo.families.common.template import Data, Field, FieldContext, Template
+from zoo.families.common.template import Field, Template
 from zoo.families.common.tensors import Tensors, affine, modules, same
 
 MASKED = masked(Activation("hidden_act", "gelu"))
@@ -48,19 +47,6 @@ TENSORS = Tensors(
     optional=("pooler.*", "cls.*", "classifier.*", "qa_outputs.*"),
     unused=UNUSED,
 )
-
-
-class _Tasks(Field):
-    """The number of embeddings of tasks, if the model has any."""
-
-    _switch, _count = Bool("use_task_id", default=False), Int("task_type_vocab_size", default=3)
-
-    def read(self, config: Config) -> int | None:
-        count: int = self._count.read(config)
-        return count if self._switch.read(config) else None
-
-    def write(self, value: int | None, context: FieldContext) -> Data:
-        return {**self._switch.write(bool(value), context), **self._count.write(value or 3, context)}
 
 
 def _family(
@@ -107,7 +93,8 @@ FAMILIES = (
             ),
             prefix="ernie.",
         ),
-        tasks=_Tasks(),
+        tasks=When(Bool("use_task_id", default=False), Int("task_type_vocab_size", default=3)),
+        ignored=("classifier_dropout", "task_type_vocab_size"),
     ),
     _family(
         "layoutlm",

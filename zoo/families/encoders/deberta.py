@@ -25,7 +25,9 @@ _NORM = layer_norm("layer_norm_eps", default=1e-7)
 _DROPOUT = f.Float("hidden_dropout_prob", default=0.1)
 _ACTIVATION = f.Activation("hidden_act", "gelu")
 _ROWS = f.Rows("max_position_embeddings", default=512)
-_POSITION = f.Kinds(f.Bool("position_biased_input", default=True), {"kind": "learned"}, {"kind": "none"})
+_POSITION = f.Kinds(
+    f.Bool("position_biased_input", default=True), {True: {"kind": "learned"}, False: {"kind": "none"}}
+)
 """The positions that the embedding adds."""
 
 
@@ -101,12 +103,11 @@ class _FirstDistances(_Distances):
         return {}
 
 
-class _Tied(f.Bool):
-    """Whether the scores of masked tokens use the token table, as they always do in the head that is not ``legacy``."""
-
-    def read(self, config: Config) -> bool:
-        return not config.bool("legacy", default=True) or bool(super().read(config))
-
+_TIED = f.Computed(
+    f.Bool("tie_word_embeddings", default=True),
+    lambda tied, config: not config.bool("legacy", default=True) or tied,
+)
+"""Whether the scores of masked tokens use the token table, as they always do in the head that is not ``legacy``."""
 
 _Fixed = Mapping[str, tuple[Template, str]]
 """Fields with the one value that is supported, and why."""
@@ -169,9 +170,7 @@ def _family(
     body, shared = described
     classes = {
         f"{prefix}Model": BODY,
-        f"{prefix}ForMaskedLM": masked(
-            _ACTIVATION, _NORM, tie_embeddings=_Tied("tie_word_embeddings", default=True)
-        ),
+        f"{prefix}ForMaskedLM": masked(_ACTIVATION, _NORM, tie_embeddings=_TIED),
         f"{prefix}ForSequenceClassification": classification(
             f.Activation("pooler_hidden_act", "gelu"), f.Float("cls_dropout", default=_DROPOUT)
         ),

@@ -6,8 +6,6 @@ rounded to float16, as they were trained with, and the reference reads them.
 
 from __future__ import annotations
 
-from typing import Any
-
 from zoo.families.common import fields as f
 from zoo.families.common.blocks import multi_head
 from zoo.families.common.config import REQUIRED, Config
@@ -27,22 +25,18 @@ from zoo.families.common.layers import Layers
 from zoo.families.common.tensors import Tensors, affine, modules, projections, same
 
 
-class _Rotary(f.Choice):
-    """Whether positions are rotary, or learned; a stated null is neither."""
-
-    def __init__(self) -> None:
-        super().__init__("position_embedding_type", {"absolute": False, "rotary": True}, "absolute")
-
-    def read(self, config: Config) -> Any:
-        if config.null(self.name):
-            config.refuse(
-                self.name, 'must be "absolute" or "rotary": the reference has no positions with null'
-            )
-        return super().read(config)
+def _not_null(rotary: bool, config: Config) -> bool:
+    """Refuse a stated null, which is no kind of position."""
+    name = "position_embedding_type"
+    if config.null(name):
+        config.refuse(name, 'must be "absolute" or "rotary": the reference has no positions with null')
+    return rotary
 
 
 _DROPOUT = f.Float("hidden_dropout_prob", default=0.1)
-_ROTARY = _Rotary()
+_ROTARY = f.Computed(
+    f.Choice("position_embedding_type", {"absolute": False, "rotary": True}, "absolute"), _not_null
+)
 _OFFSET = f.after_padding()
 _BODY = {
     "architecture": "encoder",
@@ -55,8 +49,10 @@ _BODY = {
     ),
     "position": f.Kinds(
         _ROTARY,
-        {"kind": "rope", "theta": f.Float("rope_theta", default=10000.0), "frequencies": "stored"},
-        {"kind": "learned", "offset": _OFFSET, "*": f.Stated(rope_theta=10000.0)},
+        {
+            True: {"kind": "rope", "theta": f.Float("rope_theta", default=10000.0), "frequencies": "stored"},
+            False: {"kind": "learned", "offset": _OFFSET, "*": f.Stated(rope_theta=10000.0)},
+        },
     ),
     "embedding": {
         "token_dropout": f.When(

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from specs.kinds.sequence_heads import Classification
 from zoo.families.common import fields as f
-from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import BODY, Labels
 from zoo.families.common.llama_like import LlamaFields, llama_tensors
-from zoo.families.common.template import Data, Field, FieldContext, UnfitError
 from zoo.families.common.tensors import affine, modules
 
 _FIELDS = LlamaFields(
@@ -19,26 +14,17 @@ _FIELDS = LlamaFields(
 _MLP_BIAS = f.Bool("mlp_bias", default=False)
 
 
-class _Pooling(Field):
-    """The pooling, and whether it precedes or follows the dense layer, under its present name and its name in the first release."""
-
-    component = Classification
-
-    names = ("classifier_pooling", "clf_pooling")
-    words = {"late": ("mean", "tokens"), "mean": ("mean", "vector"), "bos": ("first", "vector")}
-
-    def read(self, config: Config) -> Data:
-        name = next((name for name in self.names if config.has(name)), self.names[0])
-        pooling, transform = config.choice(name, self.words, "late")
-        return {"pooling": pooling, "transform": transform}
-
-    def write(self, value: Any, context: FieldContext) -> Data:
-        pair = (value.pooling, value.transform)
-        word = next((word for word, meaning in self.words.items() if meaning == pair), None)
-        if word is None:
-            raise UnfitError(f"head.pooling {value.pooling} of {value.transform}")
-        return {self.names[0]: word}
-
+_NAMES = ("classifier_pooling", "clf_pooling")
+"""The present name of the field, and its name in the first release."""
+_POOLING = f.Kinds(
+    f.Choice(_NAMES[0], {word: word for word in ("late", "mean", "bos")}, "late", also=_NAMES[1:]),
+    {
+        "late": {"pooling": "mean", "transform": "tokens"},
+        "mean": {"pooling": "mean", "transform": "vector"},
+        "bos": {"pooling": "first", "transform": "vector"},
+    },
+)
+"""The pooling, and whether it precedes or follows the dense layer."""
 
 _BODY = _FIELDS.body(
     architecture="encoder",
@@ -54,7 +40,7 @@ _CLASSES = {
     "EuroBertForMaskedLM": HeadClass("masked_language_modeling", _MASKED),
     "EuroBertModel": BODY,
     "EuroBertForSequenceClassification": HeadClass(
-        "classification", {"labels": Labels(), "activation": "gelu", "*": _Pooling()}
+        "classification", {"labels": Labels(), "activation": "gelu", "*": _POOLING}
     ),
     "EuroBertForTokenClassification": HeadClass("token_classification", {"labels": Labels()}),
 }
@@ -76,6 +62,6 @@ FAMILIES = (
         _TENSORS,
         _BODY,
         _CLASSES,
-        ignored=(*_Pooling.names, "hidden_dropout"),  # of one head, and of none
+        ignored=(*_NAMES, "hidden_dropout"),  # of one head, and of none
     ),
 )

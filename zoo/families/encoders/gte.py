@@ -9,13 +9,7 @@ from dataclasses import replace
 
 from zoo.families.common import fields as f
 from zoo.families.common.decoders import query_key_value
-from zoo.families.common.encoders import (
-    CLASSIFIER_DROPOUT,
-    BertFields,
-    classification,
-    masked,
-    masked_rules,
-)
+from zoo.families.common.encoders import CLASSIFIER_DROPOUT, BertFields, classification, masked, masked_rules
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, token_classes
 from zoo.families.common.held import unfused

@@ -9,16 +9,9 @@ from dataclasses import replace
 
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
-from zoo.families.common.encoders import (
-    FIXED,
-    IGNORED,
-    NORM,
-    BertFields,
-    classifiers,
-    pooler,
-)
+from zoo.families.common.encoders import FIXED, IGNORED, NORM, BertFields, classifiers, pooler
 from zoo.families.common.family import Family
-from zoo.families.common.template import Data, Field, FieldContext
+from zoo.families.common.template import Field
 from zoo.families.common.tensors import modules, same
 from zoo.families.encoders.roberta import TENSORS
 
@@ -27,38 +20,32 @@ _HEADS = f.Int("num_attention_heads", default=12)
 _PADDING = f.after_padding(0)
 
 
-class _Shrunk(Field):
+def _shrunk(width: Field, ratio: int, config: Config) -> int:
     """A width of the text, divided by ``channel_shrink_ratio``."""
-
-    _ratio = f.Int("channel_shrink_ratio", default=4)
-
-    def __init__(self, width: Field) -> None:
-        self.width = width
-
-    def read(self, config: Config) -> int:
-        ratio, head = self._ratio.read(config), _WIDTH.read(config) // _HEADS.read(config)
-        if ratio < 1 or head % ratio:
-            config.refuse("channel_shrink_ratio", f"must divide the width of a head, which is {head}")
-        width: int = self.width.read(config)
-        return width // ratio
-
-    def write(self, value: int, context: FieldContext) -> Data:
-        return self._ratio.write(context.model.d_model // value, context) if self.width is _WIDTH else {}
+    head = _WIDTH.read(config) // _HEADS.read(config)
+    if ratio < 1 or head % ratio:
+        config.refuse("channel_shrink_ratio", f"must divide the width of a head, which is {head}")
+    return int(width.read(config)) // ratio
 
 
+_RATIO = f.Int("channel_shrink_ratio", default=4)
 _FIELDS = BertFields()
 _ENCODER = _FIELDS.body(
     kind="two_streams",
     block={
         "second_feed_forward": {
             "kind": "mlp",
-            "hidden": _Shrunk(_HIDDEN),
+            "hidden": f.Derived(lambda config: _shrunk(_HIDDEN, _RATIO.read(config), config)),
             "activation": f.Activation("hidden_act", "gelu"),
         }
     },
     layout={
         "coordinates": f.Int("max_2d_position_embeddings", default=1024),
-        "width": _Shrunk(_WIDTH),
+        "width": f.Computed(
+            _RATIO,
+            lambda ratio, config: _shrunk(_WIDTH, ratio, config),
+            lambda width, context: context.model.d_model // width,
+        ),
         "norm": NORM,
     },
 )

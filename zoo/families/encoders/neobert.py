@@ -5,37 +5,29 @@ An encoder with Llama's norms, rotary positions in pairs of neighbours, and gate
 
 from __future__ import annotations
 
-from typing import Any
-
 from zoo.families.common import fields as f
 from zoo.families.common.attention import per_head
-from zoo.families.common.config import Config
 from zoo.families.common.decoders import grouped, query_key_value
 from zoo.families.common.encoders import classification
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import BODY
 from zoo.families.common.layers import Layers
-from zoo.families.common.template import Data, Field, FieldContext, UnfitError
+from zoo.families.common.template import UnfitError
 from zoo.families.common.tensors import Tensors, affine, fused, modules, weights
 
 
-class _TwoThirds(Field):
-    """The width of a gated feed-forward: two thirds of the stated one, as a multiple of 8."""
-
-    name, multiple = "intermediate_size", 8
-
-    def read(self, config: Config) -> int:
-        width = config.int(self.name, default=3072)
-        if width < 1:
-            config.refuse(self.name, "must be at least 1")
-        return self.multiple * -(-int(2 * width / 3) // self.multiple) or self.multiple
-
-    def write(self, value: Any, context: FieldContext) -> Data:
-        if value % self.multiple:
-            raise UnfitError(f"feed_forward.hidden {value}: it has multiples of {self.multiple}")
-        return {self.name: 3 * value // 2}
+def _two_thirds(width: int) -> int:
+    return 8 * -(-int(2 * width / 3) // 8) or 8
 
 
+def _stated(hidden: int) -> int:
+    if hidden % 8:
+        raise UnfitError(f"feed_forward.hidden {hidden}: it has multiples of 8")
+    return 3 * hidden // 2
+
+
+_HIDDEN = f.Mapped(f.Positive("intermediate_size", default=3072), _two_thirds, _stated)
+"""The width of a gated feed-forward: two thirds of the stated one, as a multiple of 8."""
 _D_MODEL = f.Int("hidden_size", default=768)
 _HEADS = f.Int("num_attention_heads", default=12)
 _DROPOUT = f.Float("dropout", default=0.0)
@@ -53,7 +45,7 @@ _BODY = {
             "kind": "pre_norm",
             "norm": {"kind": "rms_norm", "eps": f.Float("norm_eps", default=1e-6)},
             "attention": {"kind": "multi_head", "heads": _HEADS, "bias": False},
-            "feed_forward": {"kind": "gated", "hidden": _TwoThirds(), "activation": "silu", "bias": False},
+            "feed_forward": {"kind": "gated", "hidden": _HIDDEN, "activation": "silu", "bias": False},
             "dropout": _DROPOUT,
         },
     ),

@@ -7,7 +7,6 @@ their own, have GPT-2's names for the fields.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from zoo.families.common import fields as f
 from zoo.families.common.attention import per_head
@@ -24,17 +23,15 @@ from zoo.families.common.rope import RopeField, stated_parameters
 from zoo.families.common.template import Data
 from zoo.families.common.tensors import Tensors, affine, fused, modules, weights
 
+_OLD_GATES = {"swiglu": "silu", "geglu": "gelu"}
+"""The names of the first releases, and the activations of the gates."""
 
-class _Activation(f.Activation):
-    """The activation of the gates, which the first releases name with them."""
 
-    old = "activation_function"
-
-    def read(self, config: Config) -> Any:
-        if config.has(self.name) or not config.has(self.old):
-            config.ignore(self.old)
-            return super().read(config)
-        return config.choice(self.old, {"swiglu": "silu", "geglu": "gelu"})
+def _old_activation(config: Config) -> str:
+    """The activation that the first releases name with the gates, or else the default."""
+    if not config.has("activation_function"):
+        return "silu"
+    return config.choice("activation_function", _OLD_GATES)
 
 
 class _NomicRope(RopeField):
@@ -52,7 +49,7 @@ _HEADS = f.Int("num_attention_heads", "n_head", default=12)
 _HEAD_DIM = f.HeadWidth("head_dim", default=per_head(_D_MODEL, _HEADS))
 _CONTEXT = f.ContextLength("max_position_embeddings", "n_positions", default=2048)
 _NORM = {"kind": "layer_norm", "eps": f.Float("layer_norm_eps", "layer_norm_epsilon", default=1e-12)}
-_ACTIVATION = _Activation("hidden_act", "silu")
+_ACTIVATION = f.Activation("hidden_act", f.Derived(_old_activation))
 _DROPOUT = f.Float("hidden_dropout_prob", "resid_pdrop", default=0.0)
 _CLASSIFIER_DROPOUT = f.Float("classifier_dropout", default=_DROPOUT)
 _BODY = {
@@ -165,6 +162,6 @@ FAMILIES = (
             "rotary_emb_fraction": (1.0, WHOLE_HEADS),
             "scale_attn_weights": (True, _UNLIKE),
         },
-        ignored=("classifier_dropout", *_OF_CODE),
+        ignored=("activation_function", "classifier_dropout", *_OF_CODE),
     ),
 )

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from zoo.families.common import fields as f
 from zoo.families.common.family import Family, HeadClass
+from zoo.families.common.gpt_oss import ALPHA, YARN, expert_rules, mixture
 from zoo.families.common.heads import BODY, Labels
 from zoo.families.common.llama_like import WHOLE_HEADS, LlamaFields, llama_tensors
 from zoo.families.common.mixtures import TRAINING
 from zoo.families.common.rope import RopeParameters
 from zoo.families.common.transforms import Stacked
-from zoo.families.decoders.gpt_oss import ALPHA, YARN, expert_rules, mixture
 
 _FIELDS = LlamaFields(
     vocab_size=200064, hidden_size=640, intermediate_size=640, layers=8, heads=14, kv_heads=2, head_dim=64,

@@ -11,7 +11,7 @@ from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
 from zoo.families.common.hybrid import LINEAR, MIXERS, LayersOf, read_kinds
-from zoo.families.common.layers import FULL
+from zoo.families.common.layers import FULL, all_but_every
 from zoo.families.common.llama_like import BLOCK, LAYER, LlamaFields, layer_modules, layer_weights
 from zoo.families.common.mixtures import TRAINING, ExpertGroups, sigmoid_mixture, sigmoid_scores
 from zoo.families.common.mlp_kinds import MlpKinds
@@ -23,10 +23,8 @@ from zoo.families.decoders.deepseek import LATENT_TENSORS, LatentDims, latent_at
 
 def _kinds(config: Config, depth: int) -> list[str]:
     """The words for all layers: by default attention in every sixth."""
-    every = config.int("layer_group_size", default=6)
-    if every < 1:
-        config.refuse("layer_group_size", "must be at least 1")
-    default = [FULL if (layer + 1) % every == 0 else LINEAR for layer in range(depth)]
+    linear = all_but_every(f.Positive("layer_group_size", default=6))(config, depth)
+    default = [LINEAR if holds else FULL for holds in linear]
     return read_kinds(config, "layer_types", depth, MIXERS) or default
 
 
@@ -140,7 +138,7 @@ FAMILIES = (
                 names=("num_experts", "num_shared_experts"),
             ),
             varies=(
-                LayersOf(LINEAR, {"attention": None, "mixer": _DELTA}, _kinds, lambda kinds: {"layer_types": [*kinds]}),
+                LayersOf(LINEAR, {"attention": None, "mixer": _DELTA}, _kinds),
                 MlpKinds(_FIELDS.feed_forward(), 2),
             ),
         ),

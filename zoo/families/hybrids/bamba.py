@@ -9,7 +9,7 @@ from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
 from zoo.families.common.hybrid import LINEAR, LayersOf
-from zoo.families.common.layers import FULL
+from zoo.families.common.layers import FULL, read_numbers
 from zoo.families.common.llama_like import BLOCK, LAYER, LlamaFields, layer_modules, llama_tensors
 from zoo.families.common.mamba import NO_MIXERS, mamba2_rules, prefixed_mamba2
 from zoo.families.common.template import Data
@@ -23,9 +23,7 @@ _FIELDS = LlamaFields(
 
 def _kinds(config: Config, depth: int) -> list[str]:
     """The layers with attention are listed by number."""
-    attending = config.list("attn_layer_indices", default=[])
-    if not all(type(layer) is int for layer in attending):
-        config.refuse("attn_layer_indices", "must be a list of layers by number, from 0")
+    attending = read_numbers(config, "attn_layer_indices") or []
     config.ignore("layers_block_type", "layer_types")  # which follow from it
     return [FULL if layer in attending else LINEAR for layer in range(depth)]
 

@@ -11,7 +11,7 @@ from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
 from zoo.families.common.llama_like import BLOCK, LAYER, LlamaFields, layer_modules, llama_tensors
-from zoo.families.common.mamba import MixerHeadWidth, mamba2, mamba2_rules
+from zoo.families.common.mamba import mamba2, mamba2_rules, mixer_head_width
 from zoo.families.common.template import Data, Field, FieldContext
 
 _FIELDS = LlamaFields(
@@ -42,20 +42,13 @@ class _Multipliers(Field):
         return {self.name: [getattr(value, key) for key in self.keys]}
 
 
-class _KeyMultiplier(Field):
+def _multiplied(multiplier: float, config: Config) -> float | None:
     """The factor on attention scores: the usual one for the heads' width, times the multiplier of keys."""
+    return None if multiplier == 1.0 else multiplier * _FIELDS.heads.width.read(config) ** -0.5
 
-    multiplier = _multiplier("key_multiplier")
 
-    def read(self, config: Config) -> float | None:
-        multiplier: float = self.multiplier.read(config)
-        return None if multiplier == 1.0 else multiplier * _FIELDS.heads.width.read(config) ** -0.5
-
-    def write(self, value: float | None, context: FieldContext) -> Data:
-        if value is None:
-            return self.multiplier.write(1.0, context)
-        default = context.head_width() ** -0.5
-        return self.multiplier.write(_quotient(value, default), context)
+def _multiplier_of(scale: float | None, context: FieldContext) -> float:
+    return 1.0 if scale is None else _quotient(scale, context.head_width() ** -0.5)
 
 
 def _quotient(product: float, factor: float) -> float:
@@ -74,7 +67,7 @@ def _width(config: Config) -> int:
 
 
 _HEADS = f.Int("mamba_n_heads", default=128)
-_HEAD_WIDTH = MixerHeadWidth("mamba_d_head", f.Derived(_width), _HEADS)
+_HEAD_WIDTH = mixer_head_width("mamba_d_head", f.Derived(_width), _HEADS)
 
 
 class _Width(Field):
@@ -139,7 +132,7 @@ FAMILIES = (
         _FIELDS.body(
             attention={
                 "bias": f.Bias("attention_bias", default=False),
-                "scale": _KeyMultiplier(),
+                "scale": f.Computed(_multiplier("key_multiplier"), _multiplied, _multiplier_of),
                 "multipliers": {
                     "input": _multiplier("attention_in_multiplier"),
                     "output": _multiplier("attention_out_multiplier"),

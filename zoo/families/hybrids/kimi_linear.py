@@ -3,7 +3,6 @@ attention without positions in the others, and mixtures of experts."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from zoo.families.common import fields as f
@@ -30,7 +29,7 @@ from zoo.families.common.mixtures import (
     sigmoid_scores,
 )
 from zoo.families.common.mlp_kinds import MlpKinds
-from zoo.families.common.template import Data, Template
+from zoo.families.common.template import Field, Template
 from zoo.families.common.tensors import Rule, projections, same
 from zoo.families.common.transforms import Depthwise, PerHead
 
@@ -47,21 +46,14 @@ def _kinds(config: Config, depth: int) -> list[str]:
     return [FULL if layer + 1 in attending else LINEAR for layer in range(depth)]
 
 
-def _stated(kinds: Sequence[str]) -> Data:
-    return {"layer_types": [*kinds]}
-
-
-class _Linear(f.Int):
+def _of_delta(name: str, inner: str, default: int) -> Field:
     """A size of Kimi Delta Attention: a field, or one of linear_attn_config, which comes first."""
 
-    def __init__(self, name: str, inner: str, *, default: int) -> None:
-        super().__init__(name, default=default)
-        self.inner = inner
-
-    def read(self, config: Config) -> int:
-        own: int = super().read(config)
+    def size(own: int, config: Config) -> int:
         linear_config = config.part("linear_attn_config")
-        return own if linear_config is None else linear_config.int(self.inner, default=own)
+        return own if linear_config is None else int(linear_config.int(inner, default=own))
+
+    return f.Computed(f.Int(name, default=default), size)
 
 
 _FIELDS = LlamaFields(
@@ -83,9 +75,9 @@ _ATTENTION = {
 }
 _DELTA: Template = {
     "kind": "kimi_delta_attention",
-    "heads": _Linear("linear_num_heads", "num_heads", default=32),
-    "head_dim": _Linear("linear_head_dim", "head_dim", default=128),
-    "kernel_size": _Linear("linear_conv_kernel_dim", "short_conv_kernel_size", default=4),
+    "heads": _of_delta("linear_num_heads", "num_heads", 32),
+    "head_dim": _of_delta("linear_head_dim", "head_dim", 128),
+    "kernel_size": _of_delta("linear_conv_kernel_dim", "short_conv_kernel_size", 4),
     "activation": f.Activation("hidden_act", "silu"),
     "norm_eps": _FIELDS.eps,
 }
@@ -178,7 +170,7 @@ FAMILIES = (
             position={"kind": "none"},
             feed_forward=_MIXTURE,
             varies=(
-                LayersOf(LINEAR, {"attention": None, "mixer": _DELTA}, _kinds, _stated),
+                LayersOf(LINEAR, {"attention": None, "mixer": _DELTA}, _kinds),
                 MlpKinds(_FIELDS.feed_forward(), 1),
             ),
         ),

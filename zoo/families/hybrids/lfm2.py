@@ -5,41 +5,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from specs.base.suggest import suggestion
-from specs.kinds.block import BlockParts
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import BODY
+from zoo.families.common.hybrid import CONVOLUTION, LayersOf, read_kinds
 from zoo.families.common.layers import FULL, LayerVariation
 from zoo.families.common.llama_like import BLOCK, LAYER, LlamaFields, layer_modules
 from zoo.families.common.mixtures import TRAINING, FirstLayers, experts
-from zoo.families.common.template import Data, Field, FieldContext, Template
+from zoo.families.common.template import Template
 from zoo.families.common.tensors import Rule, Tensors, affine, modules, projections, same
 from zoo.families.common.transforms import Depthwise
 
-CONVOLUTION = "conv"
-"""The kind of layers with a convolution in ``layer_types``."""
 
-
-class _FeedForwardWidth(Field):
+def _width(stated: int, config: Config) -> int:
     """The width of a feed-forward: two thirds of the stated one, times a factor, in multiples of a number."""
-
-    def __init__(self, default: int) -> None:
-        self.stated = f.Int("intermediate_size", "block_ff_dim", default=default)
-
-    def read(self, config: Config) -> int:
-        width: int = self.stated.read(config)
-        factor = config.float("block_ffn_dim_multiplier", default=1.0)
-        multiple = config.int("block_multiple_of", default=256)
-        if not config.bool("block_auto_adjust_ff_dim", default=True):
-            return width
-        if multiple < 1:
-            config.refuse("block_multiple_of", "must be at least 1")
-        return -(-int(factor * int(2 * width / 3)) // multiple) * multiple
-
-    def write(self, value: int, context: FieldContext) -> Data:
-        return {**self.stated.write(value, context), "block_auto_adjust_ff_dim": False}
+    factor = config.float("block_ffn_dim_multiplier", default=1.0)
+    multiple = config.int("block_multiple_of", default=256)
+    if not config.bool("block_auto_adjust_ff_dim", default=True):
+        return stated
+    if multiple < 1:
+        config.refuse("block_multiple_of", "must be at least 1")
+    return -(-int(factor * int(2 * stated / 3)) // multiple) * multiple
 
 
 def short_convolution(kernel: int) -> Template:
@@ -51,33 +38,19 @@ def short_convolution(kernel: int) -> Template:
     }
 
 
-class _Convolutions(LayerVariation):
-    """The layers with a short convolution, listed in layer_types or missing in full_attn_idxs."""
+def _kinds(config: Config, depth: int) -> list[str]:
+    """The words for all layers, listed in layer_types, or those in full_attn_idxs with attention."""
+    attending = config.list("full_attn_idxs", default=[*range(depth)])
+    default = [FULL if layer in attending else CONVOLUTION for layer in range(depth)]
+    return read_kinds(config, "layer_types", depth, (FULL, CONVOLUTION), old={}) or default
 
-    name = "convolution"
-    differs: Template = {
-        "attention": None,
-        "mixer": short_convolution(3),
-    }
 
-    def read(self, config: Config, depth: int) -> list[bool]:
-        attending = config.list("full_attn_idxs", default=list(range(depth)))
-        kinds = config.list("layer_types")
-        if kinds is None:
-            return [layer not in attending for layer in range(depth)]
-        if len(kinds) != depth:
-            config.refuse("layer_types", f"must have an entry for each of the {depth} layers")
-        for kind in kinds:
-            if kind not in (FULL, CONVOLUTION):
-                known = suggestion(str(kind), [FULL, CONVOLUTION])
-                config.refuse("layer_types", "must have supported kinds only", known)
-        return [kind == CONVOLUTION for kind in kinds]
-
-    def holds(self, block: BlockParts, index: int) -> bool:
-        return block.attention is None
-
-    def write(self, where: Sequence[bool], context: FieldContext) -> Data:
-        return {"layer_types": [CONVOLUTION if convolutional else FULL for convolutional in where]}
+_CONVOLUTIONS = LayersOf(
+    CONVOLUTION,
+    {"attention": None, "mixer": short_convolution(3)},
+    _kinds,
+    word=lambda block: CONVOLUTION if block.attention is None else FULL,
+)
 
 
 NORM = {"kind": "rms_norm", "eps": f.Float("norm_eps", default=1e-5)}
@@ -160,8 +133,14 @@ LFM2 = Family(
     lfm2_tensors("lfm2"),
     _body(
         _FIELDS,
-        (_Convolutions(),),
-        _FIELDS.feed_forward(hidden=_FeedForwardWidth(12288), activation="silu"),
+        (_CONVOLUTIONS,),
+        {
+            **_FIELDS.feed_forward(
+                hidden=f.Computed(f.Int("intermediate_size", "block_ff_dim", default=12288), _width),
+                activation="silu",
+            ),
+            "*": f.Stated(block_auto_adjust_ff_dim=False),
+        },
     ),
     lfm2_classes("Lfm2"),
     ignored=_UNREAD,
@@ -175,7 +154,7 @@ LFM2_MOE = Family(
     ),
     _body(
         _MOE,
-        (_Convolutions(), FirstLayers(_MOE.feed_forward(activation="silu"), 2, "num_dense_layers")),
+        (_CONVOLUTIONS, FirstLayers(_MOE.feed_forward(activation="silu"), 2, "num_dense_layers")),
         {
             "kind": "mixture",
             "experts": f.Int("num_experts", default=32),

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from specs.base.suggest import suggestion
 from specs.kinds.block import BlockParts
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family
-from zoo.families.common.hybrid import LayersOf
+from zoo.families.common.hybrid import CONVOLUTION, LayersOf, read_kinds
 from zoo.families.common.layers import FULL, SLIDING
 from zoo.families.common.llama_like import BLOCK, LAYER, WHOLE_HEADS, LlamaFields, layer_modules
 from zoo.families.common.rope import RopeParameters
 from zoo.families.common.rope_by_window import RopeByWindow
-from zoo.families.common.template import Data, FieldContext, Template
 from zoo.families.common.tensors import same
-from zoo.families.hybrids.lfm2 import CONVOLUTION, NORM, lfm2_classes, lfm2_tensors, short_convolution
-
-_WORDS = (FULL, SLIDING, CONVOLUTION)
+from zoo.families.hybrids.lfm2 import NORM, lfm2_classes, lfm2_tensors, short_convolution
 
 
 def _word(block: BlockParts) -> str:
@@ -34,27 +28,8 @@ def _default(layer: int) -> str:
 
 
 def _kinds(config: Config, depth: int) -> list[str]:
-    kinds = config.list("layer_types", default=[_default(layer) for layer in range(depth)])
-    if len(kinds) != depth:
-        config.refuse("layer_types", f"must have an entry for each of the {depth} layers")
-    for kind in kinds:
-        if kind not in _WORDS:
-            config.refuse("layer_types", "must have supported kinds only", suggestion(str(kind), [*_WORDS]))
-    return kinds
-
-
-class _LayersOf(LayersOf):
-    """The layers of one kind, by their words."""
-
-    def __init__(self, kind: str, differs: dict[str, Template]) -> None:
-        super().__init__(kind, differs, _kinds, lambda kinds: {"layer_types": [*kinds]})
-        self.name = {SLIDING: "local", CONVOLUTION: "convolution"}[kind]
-
-    def holds(self, block: BlockParts, index: int) -> bool:
-        return _word(block) == self.kind
-
-    def write(self, where: Sequence[bool], context: FieldContext) -> Data:
-        return self.write_kinds([_word(block) for block in context.stack.layer_blocks()])
+    default = [_default(layer) for layer in range(depth)]
+    return read_kinds(config, "layer_types", depth, (FULL, SLIDING, CONVOLUTION), old={}) or default
 
 
 _FIELDS = LlamaFields(
@@ -105,8 +80,8 @@ FAMILIES = (
             feed_forward=_FIELDS.feed_forward(activation="silu"),
             position=_POSITIONS,
             varies=(
-                _LayersOf(CONVOLUTION, {"attention": None, "mixer": short_convolution(7)}),
-                _LayersOf(
+                LayersOf(CONVOLUTION, {"attention": None, "mixer": short_convolution(7)}, _kinds, word=_word),
+                LayersOf(
                     SLIDING,
                     {
                         "attention": {
@@ -114,6 +89,8 @@ FAMILIES = (
                             "position": f.Derived(_POSITIONS.read_local),
                         }
                     },
+                    _kinds,
+                    word=_word,
                 ),
             ),
         ),

@@ -3,8 +3,6 @@ attention in the others, and mixtures of experts; residuals begin after the norm
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from specs.base.base import Component
 from specs.kinds.linear_attention import LinearAttention
 from specs.kinds.position import PositionKind
@@ -24,9 +22,9 @@ from zoo.families.common.llama_like import (
     layer_weights,
     llama_tensors,
 )
-from zoo.families.common.mixtures import MIXTRAL_EXPERTS, TRAINING
+from zoo.families.common.mixtures import MIXTRAL_EXPERTS, TRAINING, mixture
 from zoo.families.common.rope import RopeField, rope_of
-from zoo.families.common.template import Data, Field, FieldContext, Template, UnfitError, read, write
+from zoo.families.common.template import Data, FieldContext, Template, UnfitError, read
 from zoo.families.common.tensors import fused
 from zoo.families.common.transforms import Grouped
 
@@ -52,10 +50,6 @@ def _kinds(config: Config, depth: int) -> list[str]:
     return read_kinds(config, "layer_types", depth, MIXERS) or default
 
 
-def _stated(kinds: Sequence[str]) -> Data:
-    return {"layer_types": [*kinds]}
-
-
 def _residual(branch: str) -> dict[str, Template]:
     """The factors of a branch, and of the stream beside it."""
     return {
@@ -63,21 +57,6 @@ def _residual(branch: str) -> dict[str, Template]:
         "scale": f.Float(f"{branch}_beta_factor", default=1.0),
         "stream_scale": f.Float(f"{branch}_alpha_factor", default=1.0),
     }
-
-
-class _FeedForwardResidual(Field):
-    """The residual factors of feed-forwards, by default the attention's."""
-
-    component = Component | None
-
-    part = _residual("mlp")
-
-    def read(self, config: Config) -> Data:
-        residual: Data = read(self.part, config)
-        return residual
-
-    def write(self, value: Component | None, context: FieldContext) -> Data:
-        return write(self.part, value or context.block.residual, context)
 
 
 def _heads(spec: Model) -> Grouped:
@@ -95,12 +74,6 @@ _LIGHTNING = {
     "activation": f.Activation("hidden_act", "silu"),
 }
 _LINEAR = {"attention": None, "mixer": _LIGHTNING, "residual": _residual("linear_attn")}
-_MIXTURE = {
-    "kind": "mixture",
-    "experts": f.Int("num_local_experts", "num_experts", default=8),
-    "top_k": f.Int("num_experts_per_tok", default=2),
-    "expert": _FIELDS.feed_forward(),
-}
 
 FAMILIES = (
     Family(
@@ -133,11 +106,16 @@ FAMILIES = (
         _FIELDS.body(
             kind="normed_residual",
             attention={"bias": False, "window": f.Int("sliding_window")},
-            feed_forward=_MIXTURE,
+            feed_forward=mixture(8, 2, _FIELDS.feed_forward()),
             residual=_residual("full_attn"),
-            feed_forward_residual=_FeedForwardResidual(),
+            feed_forward_residual=f.Computed(  # by default the attention's
+                _residual("mlp"),
+                lambda residual, config: residual,
+                lambda residual, context: residual or context.block.residual,
+                Component | None,
+            ),
             position=_Rope(_FIELDS.heads.width, _FIELDS.context, theta=1e6, whole=WHOLE_HEADS),
-            varies=(LayersOf(LINEAR, _LINEAR, _kinds, _stated),),
+            varies=(LayersOf(LINEAR, _LINEAR, _kinds),),
         ),
         decoder_classes("MiniMax"),
         fixed={

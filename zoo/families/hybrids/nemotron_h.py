@@ -17,7 +17,7 @@ from zoo.families.common.hybrid import LINEAR, LayersOf, read_kinds
 from zoo.families.common.layers import FULL, Layers
 from zoo.families.common.mamba import TIME_STEPS, backbone_tensors, mamba2, mamba2_rules
 from zoo.families.common.mixtures import TRAINING, ExpertGroups, sigmoid_router
-from zoo.families.common.template import Data, FieldContext, Template
+from zoo.families.common.template import Data, Template
 from zoo.families.common.tensors import projections, same, weights
 
 _LETTERS = {"M": LINEAR, "*": FULL, "E": "moe", "-": "mlp"}
@@ -39,18 +39,13 @@ def _kinds(config: Config, depth: int | None = None) -> list[str]:
     return [_LETTERS[letter] for letter in text]
 
 
-class _Depth(f.Depth):
+def _depth(config: Config) -> int:
     """The number of layers: the length of the list of their kinds."""
-
-    def read(self, config: Config) -> int:
-        config.layers("num_hidden_layers")  # which the reference does not read
-        depth = len(_kinds(config))
-        if depth > MAX_LAYERS:
-            config.refuse("layers_block_type", f"must have at most {MAX_LAYERS:,} layers")
-        return depth
-
-    def write(self, value: int, context: FieldContext) -> Data:
-        return {}
+    config.layers("num_hidden_layers")  # which the reference does not read
+    depth = len(_kinds(config))
+    if depth > MAX_LAYERS:
+        config.refuse("layers_block_type", f"must have at most {MAX_LAYERS:,} layers")
+    return depth
 
 
 def _stated(kinds: Sequence[str]) -> Data:
@@ -130,7 +125,7 @@ FAMILIES = (
             "d_model": _D_MODEL,
             "context_length": f.ContextLength("max_position_embeddings", default=4096),
             "decoder": Layers(
-                _Depth(),
+                f.Derived(_depth),
                 {
                     "kind": "pre_norm",
                     "norm": {"kind": "rms_norm", "eps": _EPS},

@@ -3,7 +3,6 @@ DeltaNet behind a norm in the others."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from specs.kinds.delta import GatedDeltaNet
@@ -45,10 +44,6 @@ def _kinds(config: Config, depth: int) -> list[str]:
     if FULL not in default:
         default[-1:] = [FULL]
     return read_kinds(config, "layer_types", depth, MIXERS) or default
-
-
-def _stated(kinds: Sequence[str]) -> Data:
-    return {"layer_types": [*kinds]}
 
 
 _FIELDS = LlamaFields(
@@ -122,9 +117,7 @@ FAMILIES = (
         olmo2_body(
             _FIELDS,
             position=_Rope(_FIELDS.heads.width, _FIELDS.context, whole=WHOLE_HEADS),
-            varies=(
-                LayersOf(LINEAR, {"kind": "pre_norm", "attention": None, "mixer": _DELTA}, _kinds, _stated),
-            ),
+            varies=(LayersOf(LINEAR, {"kind": "pre_norm", "attention": None, "mixer": _DELTA}, _kinds),),
         ),
         decoder_classes(
             "OlmoHybrid",

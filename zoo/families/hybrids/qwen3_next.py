@@ -3,7 +3,7 @@ models: gated attention in every fourth layer, Gated DeltaNet in the others."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from specs.kinds.delta import GatedDeltaNet
 from specs.model.model import Model
@@ -12,28 +12,22 @@ from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import BODY, LAST_TOKEN, decoder_classes, language_modeling
 from zoo.families.common.hybrid import LINEAR, MIXERS, LayersOf, read_kinds
-from zoo.families.common.layers import FULL, LayerVariation
+from zoo.families.common.layers import FULL, LayerVariation, all_but_every
 from zoo.families.common.llama_like import BLOCK, LAYER, LlamaFields, layer_modules, llama_tensors
 from zoo.families.common.mixtures import EXPERTS, TRAINING, shared
 from zoo.families.common.next_token import COUNTS, next_token_class, with_next_token
 from zoo.families.common.qwen import SparseStep, qwen_mixture
 from zoo.families.common.rope import RopeParameters
-from zoo.families.common.template import Data, Template
+from zoo.families.common.template import Template
 from zoo.families.common.tensors import Rule, Tensors, fused, same, weights
 from zoo.families.common.transforms import Depthwise, Grouped, GroupedByKey, Transform
 
 
 def _kinds(config: Config, depth: int) -> list[str]:
     """The words for all layers: by default attention in every fourth."""
-    every = config.int("full_attention_interval", default=4)
-    if every < 1:
-        config.refuse("full_attention_interval", "must be at least 1")
-    default = [FULL if (layer + 1) % every == 0 else LINEAR for layer in range(depth)]
+    linear = all_but_every(f.Positive("full_attention_interval", default=4))(config, depth)
+    default = [LINEAR if holds else FULL for holds in linear]
     return read_kinds(config, "layer_types", depth, MIXERS) or default
-
-
-def _stated(kinds: Sequence[str]) -> Data:
-    return {"layer_types": [*kinds]}
 
 
 def _body(fields: LlamaFields, *varies: LayerVariation, feed_forward: Template = None) -> dict[str, Template]:
@@ -59,7 +53,7 @@ def _body(fields: LlamaFields, *varies: LayerVariation, feed_forward: Template =
         position=fields.rope(
             fraction=0.25, parameters=RopeParameters(ignored=("mrope_section", "mrope_interleaved"))
         ),
-        varies=(LayersOf(LINEAR, {"attention": None, "mixer": delta}, _kinds, _stated), *varies),
+        varies=(LayersOf(LINEAR, {"attention": None, "mixer": delta}, _kinds), *varies),
     )
 
 
@@ -180,10 +174,15 @@ QWEN3_5 = Family(
 )
 _SPARSE_BODY = _body(
     SPARSE,
-    feed_forward={
-        **qwen_mixture(SPARSE, 256, 8, 512, shared=_shared_expert(SPARSE), shared_gate=True),
-        "router": {"normalize": True},
-    },
+    feed_forward=qwen_mixture(
+        SPARSE,
+        256,
+        8,
+        512,
+        shared=_shared_expert(SPARSE),
+        shared_gate=True,
+        router={"normalize": True},
+    ),
 )
 QWEN3_5_MOE = Family(
     "qwen3_5_moe_text",

@@ -17,7 +17,7 @@ from zoo.families.common.heads import BODY, language_modeling
 from zoo.families.common.hybrid import LINEAR, LayersOf
 from zoo.families.common.layers import FULL, Layers
 from zoo.families.common.rope import RopeField
-from zoo.families.common.template import Data, FieldContext, UnfitError
+from zoo.families.common.template import Data
 from zoo.families.common.tensors import Rule, Tensors, affine, modules, projections, same
 from zoo.families.common.transforms import Depthwise
 
@@ -49,24 +49,12 @@ def _root_in_bfloat16(config: Config) -> float:
     return float(value)
 
 
-class _NoLimit(f.ContextLength):
-    """No limit: the reference has no field for one."""
-
-    def read(self, config: Config) -> None:
-        return None
-
-    def write(self, value: int | None, context: FieldContext) -> Data:
-        if value is not None:
-            raise UnfitError(f"context_length {value}")
-        return {}
-
-
 _HIDDEN = f.Mapped(
     f.Int("intermediate_size", default=7680), lambda both: both // 2, lambda hidden: 2 * hidden
 )
 """The width of feed-forwards, stated as the width of gate and up together."""
 
-_CONTEXT = _NoLimit("")
+_CONTEXT = f.Derived(lambda config: None)
 _D_MODEL = f.Int("hidden_size", default=2560)
 _HEADS = Heads(_D_MODEL, f.Int("num_attention_heads", default=10), has_head_dim=False)
 _WINDOW, _BIAS = (

@@ -9,14 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
-from specs.kinds.block import BlockParts
 from specs.kinds.rwkv import RWKV7, RWKVChannelMix
 from specs.model.model import Model
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import BODY
-from zoo.families.common.layers import Layers, LayerVariation
+from zoo.families.common.layers import FixedLayers, Layers
 from zoo.families.common.llama_like import BLOCK
 from zoo.families.common.template import Data, Field, FieldContext, UnfitError
 from zoo.families.common.tensors import Rule, Tensors, affine, modules, same, weights
@@ -99,56 +98,35 @@ class _HeadsOfModel(Field):
         return {"head_dim": value.head_dim, "num_heads": value.heads}
 
 
-class _ChannelWidth(Field):
-    """The width of channel mixing, by default a multiple of the model's width, rounded up to a multiple of 32."""
-
-    def read(self, config: Config) -> int:
-        ratio = config.data.get("hidden_ratio")
-        config.ignore("hidden_ratio")
-        width = config.int("intermediate_size")
-        if width is not None:
-            return int(width)
-        hidden = int(_D_MODEL.read(config) * (4 if ratio is None else ratio))
-        return -(-hidden // 32) * 32
-
-    def write(self, value: int, context: FieldContext) -> Data:
-        return {"intermediate_size": value}
+def _usual_width(config: Config) -> int:
+    """The default width of channel mixing: a multiple of the model's width, rounded up to a multiple of 32."""
+    hidden = int(_D_MODEL.read(config) * config.float("hidden_ratio", default=4.0))
+    return -(-hidden // 32) * 32
 
 
-class _Later(LayerVariation):
-    """The layers of time mixing after the first, which mix in the first layer's values."""
+_LATER = FixedLayers(
+    "later",
+    {"mixer": {"value_rank": f.Int("v_low_rank_dim", default=16)}},
+    lambda layer, depth: layer > 0 and layer % 2 == 0,
+    lambda block: isinstance(block.mixer, RWKV7) and block.mixer.value_rank is not None,
+    "values of their own in layers after the first",
+)
+"""The layers of time mixing after the first, which mix in the first layer's values."""
 
-    name = "later"
-    differs = {"mixer": {"value_rank": f.Int("v_low_rank_dim", default=16)}}
-
-    def read(self, config: Config, depth: int) -> list[bool]:
-        return [layer > 0 and layer % 2 == 0 for layer in range(depth)]
-
-    def holds(self, block: BlockParts, index: int) -> bool:
-        return isinstance(block.mixer, RWKV7) and block.mixer.value_rank is not None
-
-    def write(self, where: Sequence[bool], context: FieldContext) -> Data:
-        if [*where] != [layer > 0 and layer % 2 == 0 for layer in range(len(where))]:
-            raise UnfitError("values of their own in layers after the first")
-        return {}
-
-
-class _Channels(LayerVariation):
-    """Every second layer, which mixes channels."""
-
-    name = "channels"
-    differs = {"mixer": {"kind": "rwkv_channel_mix", "hidden": _ChannelWidth(), "activation": "relu2"}}
-
-    def read(self, config: Config, depth: int) -> list[bool]:
-        return [layer % 2 == 1 for layer in range(depth)]
-
-    def holds(self, block: BlockParts, index: int) -> bool:
-        return isinstance(block.mixer, RWKVChannelMix)
-
-    def write(self, where: Sequence[bool], context: FieldContext) -> Data:
-        if [*where] != [layer % 2 == 1 for layer in range(len(where))]:
-            raise UnfitError("time and channel mixing that do not take turns")
-        return {}
+_CHANNELS_MIXED = FixedLayers(
+    "channels",
+    {
+        "mixer": {
+            "kind": "rwkv_channel_mix",
+            "hidden": f.Int("intermediate_size", default=f.Derived(_usual_width)),
+            "activation": "relu2",
+        }
+    },
+    lambda layer, depth: layer % 2 == 1,
+    lambda block: isinstance(block.mixer, RWKVChannelMix),
+    "time and channel mixing that do not take turns",
+)
+"""Every second layer, which mixes channels."""
 
 
 def _value_widths(config: Config) -> list[int]:
@@ -235,7 +213,7 @@ FAMILIES = (
                     },
                     "feed_forward": None,
                 },
-                (_Channels(), _Later()),
+                (_CHANNELS_MIXED, _LATER),
             ),
             "initialization": f.normal(),
         },

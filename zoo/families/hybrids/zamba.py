@@ -66,14 +66,12 @@ _FIELDS = LlamaFields(
 _EXPAND = f.Int("mamba_expand", default=2)
 
 
-class _MixerHeads(f.Int):
-    """The number of heads of a mixer, which divides its width."""
-
-    def read(self, config: Config) -> int:
-        heads, width = int(super().read(config)), _EXPAND.read(config) * _FIELDS.d_model.read(config)
-        if heads < 1 or width % heads:
-            config.refuse(self.names[0], f"must divide the width of the mixer, which is {width}")
-        return heads
+def _dividing(heads: int, config: Config) -> int:
+    """Refuse heads of a mixer that do not divide its width."""
+    width = _EXPAND.read(config) * _FIELDS.d_model.read(config)
+    if heads < 1 or width % heads:
+        config.refuse("n_mamba_heads", f"must divide the width of the mixer, which is {width}")
+    return heads
 
 
 def _kinds(config: Config) -> list[str]:
@@ -94,7 +92,7 @@ _SIDES = SideTransformers(_FIELDS.d_model, heads=16, kinds=_kinds, least=2)
 _MIXER = mixer(
     _FIELDS.d_model,
     f.Activation("hidden_mamba_act", "silu"),
-    heads=_MixerHeads("n_mamba_heads", default=2),
+    heads=f.Computed(f.Int("n_mamba_heads", default=2), _dividing),
 )
 _HYBRID = {
     "kind": "side_transformer",

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from specs.kinds.position import PositionKind
 from zoo.families.common import fields as f
 from zoo.families.common.blocks import gated
 from zoo.families.common.config import Config
@@ -24,10 +23,9 @@ from zoo.families.common.llama_like import (
     layer_modules,
     llama_tensors,
 )
-from zoo.families.common.mamba import MixerHeadWidth, mamba2, mamba2_rules
-from zoo.families.common.rope import RopeField
+from zoo.families.common.mamba import mamba2, mamba2_rules, mixer_head_width
+from zoo.families.common.rope import OF_ROPE, RopeField
 from zoo.families.common.side_transformers import HYBRID, SideTransformers, places, shared_rules
-from zoo.families.common.template import Data, Field, FieldContext
 from zoo.families.common.tensors import Rule, fused, same
 
 USUAL = [LINEAR, *([LINEAR] * 5 + [HYBRID]) * 7, *[LINEAR] * 4, HYBRID, *[LINEAR] * 3, HYBRID, *[LINEAR] * 2]
@@ -65,28 +63,14 @@ def _whole_heads(config: Config, heads: int, kv_heads: int) -> None:
 _SIDES = SideTransformers(_FIELDS.d_model, heads=32, kinds=_kinds, check=_whole_heads)
 
 
-class _RopeOrNone(Field):
-    """Rotation of queries and keys, or none."""
-
-    component = PositionKind
-
-    switch = f.Bool("use_mem_rope", default=False)
-    rope = RopeField(_SIDES.head_dim, _FIELDS.context, whole=WHOLE_HEADS)
-
-    def read(self, config: Config) -> Data:
-        rope: Data = self.rope.read(config)
-        return rope if self.switch.read(config) else {"kind": "none"}
-
-    def write(self, value: PositionKind, context: FieldContext) -> Data:
-        if value.kind == "none":
-            return self.switch.write(False, context)
-        return {**self.switch.write(True, context), **self.rope.write(value, context)}
-
-
+_POSITION = f.Kinds(
+    f.Bool("use_mem_rope", default=False),
+    {False: {"kind": "none"}, True: RopeField(_SIDES.head_dim, _FIELDS.context, whole=WHOLE_HEADS)},
+)
 _HEADS, _EXPAND = f.Int("n_mamba_heads", default=8), f.Int("mamba_expand", default=2)
 _MIXER = mamba2(
     heads=_HEADS,
-    head_dim=MixerHeadWidth(
+    head_dim=mixer_head_width(
         "mamba_headdim",
         f.Derived(lambda config: _EXPAND.read(config) * _FIELDS.d_model.read(config)),
         _HEADS,
@@ -167,7 +151,7 @@ FAMILIES = (
             "vocab_size": _FIELDS.vocab_size,
             "d_model": _FIELDS.d_model,
             "context_length": _FIELDS.context,
-            "position": _RopeOrNone(),
+            "position": _POSITION,
             "decoder": Layers(
                 _FIELDS.depth,
                 {
@@ -190,7 +174,7 @@ FAMILIES = (
             "hybrid_layer_ids": (f.Derived(_SIDES.uses), "layers_block_type lists these layers"),
         },
         ignored=(
-            "chunk_size", "kv_channels", "num_query_groups", "num_logits_to_keep", "time_step_floor", "time_step_max",
+            *OF_ROPE, "chunk_size", "kv_channels", "num_query_groups", "num_logits_to_keep", "time_step_floor", "time_step_max",
             "use_mamba_kernels", "use_mem_eff_path",
         ),
     ),

@@ -9,6 +9,7 @@ from typing import Any
 
 from specs.kinds.block_summaries import MOST
 from specs.kinds.vocabulary_heads import LanguageModeling
+from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import BODY
@@ -38,45 +39,33 @@ class _Scores(Field):
         return {"tie_word_embeddings": scaled, **later}
 
 
-class _Radius(Field):
-    """A window on both sides, as the number of tokens on either."""
-
-    def read(self, config: Config) -> int:
-        radius = config.int("local_radius", default=127)
-        if radius < 1:
-            config.refuse("local_radius", "must be at least 1")
-        return 2 * int(radius)
-
-    def write(self, value: Any, context: FieldContext) -> Data:
-        if value is None:
-            raise UnfitError("encoder.block.attention without a window")
-        return {"local_radius": value // 2}
+def _radius(window: int | None) -> int:
+    if window is None:
+        raise UnfitError("encoder.block.attention without a window")
+    return window // 2
 
 
-class _Summaries(Field):
-    """The sums of blocks of tokens that transient global attention sees."""
+_WINDOW = f.Mapped(f.Positive("local_radius", default=127), lambda radius: 2 * radius, _radius)
+"""A window on both sides, as the number of tokens on either."""
+_SUMMARIES = f.When(
+    f.Choice("encoder_attention_type", {"local": False, "transient-global": True}, "local"),
+    {
+        "size": f.Checked(
+            f.Int("global_block_size", default=16),
+            lambda size: 0 < size <= MOST and not size & (size - 1),
+            f"must be a power of 2 up to {MOST}",
+        ),
+        "norm": {"kind": "rms_norm", "eps": f.Float("layer_norm_epsilon", default=1e-6)},
+    },
+)
+"""The sums of blocks of tokens that transient global attention sees."""
 
-    def read(self, config: Config) -> Data | None:
-        size = config.int("global_block_size", default=16)
-        if not config.choice("encoder_attention_type", {"local": False, _GLOBAL: True}, default="local"):
-            return None
-        if not 0 < size <= MOST or size & (size - 1):
-            config.refuse("global_block_size", f"must be a power of 2 up to {MOST}")
-        return {"size": size, "norm": {"kind": "rms_norm", "eps": config.float(_EPS, default=1e-6)}}
-
-    def write(self, value: Any, context: FieldContext) -> Data:
-        if value is None:
-            return {"encoder_attention_type": "local"}
-        return {"encoder_attention_type": _GLOBAL, "global_block_size": value.size}
-
-
-_GLOBAL, _EPS = "transient-global", "layer_norm_epsilon"
 _FIELDS = T5Fields(
     t5_feed_forward("relu", 2048),
     heads=8,
     layers=6,
     vocab_size=32128,
-    encoder_attention={"window": _Radius(), "block_summaries": _Summaries()},
+    encoder_attention={"window": _WINDOW, "block_summaries": _SUMMARIES},
 )
 _LOCAL, _SIDE = ".LocalSelfAttention.", ".TransientGlobalSelfAttention."
 _NORM, _TABLE = (
@@ -108,6 +97,6 @@ FAMILIES = (
             "LongT5EncoderModel": HeadClass("none", body=_FIELDS.body(decoder=False)),
         },
         fixed=FIXED,
-        ignored=OF_CONFIG,
+        ignored=("global_block_size", *OF_CONFIG),
     ),
 )

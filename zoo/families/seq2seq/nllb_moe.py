@@ -6,37 +6,22 @@ Where training drops an expert's result with some probability, the results count
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from zoo.families.common import fields as f
-from zoo.families.common.config import Config
 from zoo.families.common.family import HeadClass
 from zoo.families.common.heads import BODY
 from zoo.families.common.layers import LayerVariation
-from zoo.families.common.mixtures import TRAINING, DenseLayers
+from zoo.families.common.mixtures import TRAINING, CountedMixtures
 from zoo.families.common.seq2seq import bart_tensors, stack_rules
-from zoo.families.common.template import Data, FieldContext, Template, UnfitError
+from zoo.families.common.template import Data, Template, UnfitError
 from zoo.families.common.tensors import Rule, affine, modules
 from zoo.families.seq2seq.m2m_100 import FIELDS
 
 
-class _DenseBetween(DenseLayers):
-    """The layers of a stack without a mixture: all but every n-th."""
-
-    def __init__(self, feed_forward: Template, side: str) -> None:
-        super().__init__(feed_forward)
-        self.step = f.Int(f"{side}_sparse_step", default=4)
-
-    def read(self, config: Config, depth: int) -> list[bool]:
-        step = self.step.read(config)
-        return [step <= 0 or (layer + 1) % step > 0 for layer in range(depth)]
-
-    def write(self, where: Sequence[bool], context: FieldContext) -> Data:
-        for step in range(len(where) + 1):
-            if [step == 0 or (layer + 1) % step > 0 for layer in range(len(where))] == [*where]:
-                return self.step.write(step, context)
-        raise UnfitError("mixtures in other layers than every n-th")
+def _every(step: int, depth: int) -> list[bool]:
+    """Mixtures in every n-th layer."""
+    return [step > 0 and (layer + 1) % step == 0 for layer in range(depth)]
 
 
 def _dropped(kept: float) -> float:
@@ -65,7 +50,7 @@ def _mixed(side: str, dense: Data) -> tuple[Template, LayerVariation]:
         "expert": dense,
         "router": {"bias": f.Bool("router_bias", default=False), "scale": _KEPT},
     }
-    return mixture, _DenseBetween(dense, side)
+    return mixture, CountedMixtures(dense, f.Int(f"{side}_sparse_step", default=4), _every)
 
 
 def _stack_rules(side: str) -> tuple[Rule, ...]:

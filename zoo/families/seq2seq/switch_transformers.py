@@ -6,15 +6,12 @@ the context length of the spec.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from zoo.families.common import fields as f
 from zoo.families.common.blocks import mlp
-from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import BODY
-from zoo.families.common.mixtures import TRAINING, DenseLayers
-from zoo.families.common.template import Data, FieldContext, Template, UnfitError
+from zoo.families.common.mixtures import TRAINING, CountedMixtures
+from zoo.families.common.template import Template
 from zoo.families.common.tensors import Rule, affine, same
 from zoo.families.seq2seq.t5 import DROPOUT, T5Fields, t5_tensors
 
@@ -25,24 +22,6 @@ def _with_mixture(count: int, depth: int) -> list[bool]:
     return [step > 0 and (layer % step == 1 or step == 1) for layer in range(depth)]
 
 
-class _Dense(DenseLayers):
-    """The layers of a stack without a mixture."""
-
-    def __init__(self, feed_forward: Template, name: str) -> None:
-        super().__init__(feed_forward)
-        self.count = f.Int(name, default=3)
-
-    def read(self, config: Config, depth: int) -> list[bool]:
-        return [not mixture for mixture in _with_mixture(self.count.read(config), depth)]
-
-    def write(self, where: Sequence[bool], context: FieldContext) -> Data:
-        mixtures = [not dense for dense in where]
-        for count in range(len(where) + 2):
-            if _with_mixture(count, len(where)) == mixtures:
-                return self.count.write(count, context)
-        raise UnfitError("mixtures in other layers than every n-th")
-
-
 _EXPERT = mlp(f.Int("d_ff", default=2048), f.Activation("dense_act_fn", "relu"), bias=False, dropout=DROPOUT)
 _MIXTURE = {
     "kind": "mixture",
@@ -51,7 +30,10 @@ _MIXTURE = {
     "expert": _EXPERT,
     "router": {"normalize": False, "bias": f.Bool("router_bias", default=False)},
 }
-_VARIES = {side: (_Dense(_EXPERT, f"num_sparse_{side}_layers"),) for side in ("encoder", "decoder")}
+_VARIES = {
+    side: (CountedMixtures(_EXPERT, f.Int(f"num_sparse_{side}_layers", default=3), _with_mixture),)
+    for side in ("encoder", "decoder")
+}
 
 
 _FIELDS = T5Fields(_MIXTURE, heads=12, layers=12, vocab_size=32128, d_model=768, varies=_VARIES)

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from specs.kinds.feed_forward import TwoLayer
-from specs.kinds.vocabulary_heads import LanguageModeling
 from zoo.families.common import fields as f
 from zoo.families.common.blocks import multi_head
 from zoo.families.common.config import Config
@@ -53,6 +52,7 @@ class _GatedOrNot(Field):
 
 
 DROPOUT = f.Float("dropout_rate", default=0.1)
+_SCORES = "lm_head.weight"
 
 
 @dataclass(frozen=True)
@@ -116,46 +116,40 @@ class T5Fields:
         return Layers(depth, block, self.varies.get(stack, ()))
 
 
-class _ScaledIfTied(Field):
-    """Tying and scaling: T5 has both, T5 1.1 neither, as stated by tie_word_embeddings in old configs and by
-    scale_decoder_outputs in new ones."""
-
-    component = LanguageModeling
-
-    def read(self, config: Config) -> Data:
-        old = config.bool("tie_word_embeddings", default=True, null=True)
-        scaled = config.bool("scale_decoder_outputs", default=old)
-        tied = scaled or config.lacks("lm_head.weight")
-        return {"tie_embeddings": tied, "scale": "inverse_sqrt_d_model" if scaled else None}
-
-    def write(self, value: Any, context: FieldContext) -> Data:
-        return {"tie_word_embeddings": value.tie_embeddings}
+def _tied(config: Config) -> bool:
+    """What old configs state of tying and scaling together."""
+    tied: bool = config.bool("tie_word_embeddings", default=True, null=True)
+    return tied
 
 
-class _ScaledAndTiedUnlessStored(Field):
-    """Tying and scaling of UMT5: transformers 5 ties where no output matrix is stored, and scales unless a field of its own
-    says otherwise; before, tie_word_embeddings stated both."""
-
-    component = LanguageModeling
-
-    def read(self, config: Config) -> Data:
-        old = config.bool("tie_word_embeddings", default=True, null=True)
-        scaled = config.bool("scale_decoder_outputs", default=old)
-        tied = old and not config.stores("lm_head.weight")
-        return {"tie_embeddings": tied, "scale": "inverse_sqrt_d_model" if scaled else None}
-
-    def write(self, value: Any, context: FieldContext) -> Data:
-        return {
-            "tie_word_embeddings": value.tie_embeddings,
-            "scale_decoder_outputs": value.scale is not None,
-        }
-
-
-class _TiedUnlessStored(f.Bool):
-    """Tying of mT5: a stored output matrix overrides newer configs, which claim that it is tied."""
-
-    def read(self, config: Config) -> bool:
-        return bool(super().read(config)) and not config.stores("lm_head.weight")
+_SCALED = f.Bool("scale_decoder_outputs", default=f.Derived(_tied))
+_SCALE = "inverse_sqrt_d_model"
+_SCALED_IF_TIED: dict[str, Template] = {
+    "tie_embeddings": f.Computed(
+        f.Bool("tie_word_embeddings"),
+        lambda stated, config: _SCALED.read(config) or config.lacks(_SCORES),
+    ),
+    "scale": f.Derived(lambda config: _SCALE if _SCALED.read(config) else None),
+}
+"""Tying and scaling: T5 has both, T5 1.1 neither, as stated by tie_word_embeddings in old configs and by scale_decoder_outputs in
+new ones."""
+_SCALED_AND_TIED_UNLESS_STORED: dict[str, Template] = {
+    "tie_embeddings": f.Computed(
+        f.Bool("tie_word_embeddings"), lambda stated, config: _tied(config) and not config.stores(_SCORES)
+    ),
+    "scale": f.Computed(
+        _SCALED,
+        lambda scaled, config: _SCALE if scaled else None,
+        lambda scale, context: scale is not None,
+    ),
+}
+"""Tying and scaling of UMT5: transformers 5 ties where no output matrix is stored, and scales unless a field of its own says
+otherwise; before, tie_word_embeddings stated both."""
+_TIED_UNLESS_STORED = f.Computed(
+    f.Bool("tie_word_embeddings", default=False),
+    lambda tied, config: tied and not config.stores(_SCORES),
+)
+"""Tying of mT5: a stored output matrix overrides newer configs, which claim that it is tied."""
 
 
 def _attention(stored: str, module: str) -> tuple[Rule, ...]:
@@ -264,13 +258,11 @@ def _family(
     )
 
 
-T5 = _family(
-    "t5", "T5", {"*": _ScaledIfTied()}, word="relu", hidden=2048, heads=8, layers=6, vocab_size=32128
-)
+T5 = _family("t5", "T5", _SCALED_IF_TIED, word="relu", hidden=2048, heads=8, layers=6, vocab_size=32128)
 MT5 = _family(
     "mt5",
     "MT5",
-    {"tie_embeddings": _TiedUnlessStored("tie_word_embeddings", default=False)},
+    {"tie_embeddings": _TIED_UNLESS_STORED},
     word="gated-gelu",
     hidden=1024,
     heads=6,
@@ -280,7 +272,7 @@ MT5 = _family(
 UMT5 = _family(
     "umt5",
     "UMT5",
-    {"*": _ScaledAndTiedUnlessStored()},
+    _SCALED_AND_TIED_UNLESS_STORED,
     word="gated-gelu",
     hidden=1024,
     heads=6,

@@ -42,7 +42,7 @@ def _module(architecture: str, window: Field) -> Family:
         kind="sandwich",
         attention={"scale": SCALE, "softcap": f.Float("attn_logit_softcapping", default=50.0, null=True)},
         dropout=f.Float("dropout_rate", default=0.0),
-        varies=(windows(lambda config: 2, window),),
+        varies=(windows(2, window),),
     )
     return Family(
         "t5_gemma_module",

@@ -13,7 +13,7 @@ from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
 from zoo.families.common.layers import Layers
 from zoo.families.common.rope import RopeField, RopeParameters
-from zoo.families.common.template import Data, Field, FieldContext, Template
+from zoo.families.common.template import Data, Template
 from zoo.families.common.tensors import Rule, Tensors, affine, fused, modules, projections, same, weights
 
 _D_MODEL = f.Int("hidden_size", default=288)
@@ -33,28 +33,19 @@ def _convolutions(config: Config) -> list[Data]:
 """The channels over d_model, the kernel and the stride of each convolution of the stem."""
 
 
-class _EqualHeads(Field):
-    """The heads of a stack: as many in both, for queries, keys and values.
-
-    The reference builds both stacks with the number of the encoder, and has no groups of query heads.
-    """
-
-    def __init__(self, side: str) -> None:
-        self.names = f"{side}_num_attention_heads", f"{side}_num_key_value_heads"
-
-    def read(self, config: Config) -> int:
-        heads: int = config.int("encoder_num_attention_heads", default=8)
-        for side in ("encoder", "decoder"):
-            for name in _EqualHeads(side).names:
-                if config.int(name, default=heads) != heads:
-                    config.refuse(
-                        name,
-                        f"must be {heads}, as encoder_num_attention_heads is: the reference has no other numbers of heads",
-                    )
-        return heads
-
-    def write(self, value: int, context: FieldContext) -> Data:
-        return dict.fromkeys(self.names, value)
+_HEADS = f.Int("encoder_num_attention_heads", default=8)
+_EQUAL_HEADS = f.Equal(
+    _HEADS,
+    *(
+        f.Int(name, default=_HEADS)
+        for name in (
+            "encoder_num_key_value_heads",
+            "decoder_num_attention_heads",
+            "decoder_num_key_value_heads",
+        )
+    ),
+    because="the reference builds both stacks with the heads of the encoder, and has no groups of query heads",
+)
 
 
 def _stack(side: str, feed_forward: Data, activation: str, **more: Template) -> Layers:
@@ -66,7 +57,7 @@ def _stack(side: str, feed_forward: Data, activation: str, **more: Template) -> 
             "kind": "pre_norm",
             "norm": _NORM,
             "attention": multi_head(
-                _EqualHeads(side),
+                _EQUAL_HEADS,
                 dropout=f.Float("attention_dropout", default=0.0),
                 bias={"query": bias, "key": bias, "value": bias, "output": False},
             ),
@@ -86,7 +77,7 @@ _BODY = {
     "vocab_size": f.Int("vocab_size", default=32768),
     "d_model": _D_MODEL,
     "position": RopeField(
-        per_head(_D_MODEL, f.Int("encoder_num_attention_heads", default=8)),
+        per_head(_D_MODEL, _HEADS),
         _CONTEXT,
         fraction=0.9,
         parameters=RopeParameters(scalings={}),

@@ -19,7 +19,7 @@ from zoo.families.common.decoders import layer_norm
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import BODY
 from zoo.families.common.layers import Layers
-from zoo.families.common.template import Data, Field, FieldContext, Template, read, write
+from zoo.families.common.template import Data, Field, FieldContext, Template
 from zoo.families.common.tensors import Rule, Tensors, affine, modules, projections, same
 from zoo.families.speech.wav2vec2_heads import CTC, FRAMES, HEAD_RULES, IGNORED, REFUSED, WHOLE
 
@@ -53,35 +53,26 @@ class _FeatureConvolutions(Field):
         return {name: [getattr(layer, key) for layer in value] for key, (name, _) in self.sizes.items()}
 
 
-class _SumNorm(Field):
-    """The norm of vectors and positions together, in models whose blocks do not begin with one."""
-
-    component = Component | None
-
-    def read(self, config: Config) -> Any:
-        return None if _KIND.read(config) == "pre_norm" else read(NORM, config)
-
-    def write(self, value: Any, context: FieldContext) -> Data:
-        return write(NORM, value, context)
+_SUM_NORM = f.Computed(
+    NORM,
+    lambda norm, config: None if _KIND.read(config) == "pre_norm" else norm,
+    component=Component | None,
+)
+"""The norm of vectors and positions together, in models whose blocks do not begin with one."""
 
 
-class _LayerSum(f.Bool):
-    """Whether the outputs of all layers are summed.  Versions 4 and 5 of transformers differ on whether the last is normed where
-    a norm follows it."""
-
-    def __init__(self) -> None:
-        super().__init__("use_weighted_layer_sum", default=False)
-
-    def read(self, config: Config) -> bool:
-        summed = bool(super().read(config))
-        if summed and _KIND.read(config) == "pre_norm":
-            config.refuse(
-                self.names[0],
-                "must be false with do_stable_layer_norm: versions of transformers sum different vectors",
-            )
-        return summed
+def _summed(summed: bool, config: Config) -> bool:
+    """Refuse a sum whose last output versions 4 and 5 of transformers norm differently."""
+    if summed and _KIND.read(config) == "pre_norm":
+        config.refuse(
+            "use_weighted_layer_sum",
+            "must be false with do_stable_layer_norm: versions of transformers sum different vectors",
+        )
+    return summed
 
 
+_LAYER_SUM = f.Computed(f.Bool("use_weighted_layer_sum", default=False), _summed)
+"""Whether the outputs of all layers are summed."""
 _CONVOLUTION_NORM = f.Choice("feat_extract_norm", {"group": "group", "layer": "layer"}, "group")
 
 
@@ -97,7 +88,7 @@ class Layout:
     )
     kind: Template = _KIND
     convolution_norm: Template = _CONVOLUTION_NORM
-    norm: Template = field(default_factory=_SumNorm)
+    norm: Template = _SUM_NORM
 
 
 def stem(projection_norm: Template, convolution_norm: Template = _CONVOLUTION_NORM) -> dict[str, Template]:
@@ -194,7 +185,7 @@ def family(
     layout: Layout = Layout(),
 ) -> Family:
     body = functools.partial(_body, projection_norm, position, layout)
-    summed = body(weighted_layer_sum=_LayerSum())
+    summed = body(weighted_layer_sum=_LAYER_SUM)
     return Family(
         model_type,
         Tensors(

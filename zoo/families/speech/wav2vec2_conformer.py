@@ -9,16 +9,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from specs.kinds.position import NoPosition, PositionKind
-from specs.kinds.relative_sinusoidal import RelativeSinusoidal
-from specs.kinds.rope import Rope
 from zoo.families.common import fields as f
 from zoo.families.common.blocks import mlp, multi_head
-from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import BODY
 from zoo.families.common.layers import Layers
-from zoo.families.common.template import Data, Field, FieldContext, UnfitError
+from zoo.families.common.template import UnfitError
 from zoo.families.common.tensors import Tensors, affine, modules, pointwise, same, weights
 from zoo.families.speech.wav2vec2 import STEM_RULES, stem
 from zoo.families.speech.wav2vec2_bert import CONFORMER_LAYER
@@ -29,42 +25,34 @@ _ACTIVATION = f.Activation("hidden_act", "gelu")
 _DROPOUT = f.Float("hidden_dropout", default=0.1)
 
 
-class _ConformerPosition(Field):
-    """Sinusoids of distances, a rotation of the input, or no position."""
-
-    component = RelativeSinusoidal | Rope | NoPosition
-
-    def read(self, config: Config) -> Data:
-        theta = float(config.int("rotary_embedding_base", default=10000))
-        kinds: dict[str, Data] = {
-            "relative": {"kind": "relative_sinusoidal"},
-            "rotary": {"kind": "rope", "rotates": "input", "theta": theta},
-        }
-        if config.data.get("position_embeddings_type", "relative") is None:
-            config.ignore("position_embeddings_type")
-            return {"kind": "none"}
-        return config.choice("position_embeddings_type", kinds, default="relative")
-
-    def write(self, value: PositionKind, context: FieldContext) -> Data:
-        if not isinstance(value, Rope):
-            return {"position_embeddings_type": None if value.kind == "none" else "relative"}
-        if value.theta % 1:
-            raise UnfitError(f"position.theta: {value.theta}, which must be whole")
-        return {"position_embeddings_type": "rotary", "rotary_embedding_base": int(value.theta)}
+def _whole(theta: float) -> int:
+    if theta % 1:
+        raise UnfitError(f"position.theta: {theta}, which must be whole")
+    return int(theta)
 
 
-class _UnreadConvolution(f.Stated):
-    """The fields of the convolution over positions, which the reference builds and stores but does not compute with."""
+_POSITION = f.Kinds(
+    f.Choice("position_embeddings_type", {word: word for word in ("relative", "rotary", None)}, "relative"),
+    {
+        "rotary": {
+            "kind": "rope",
+            "rotates": "input",
+            "theta": f.Mapped(f.Int("rotary_embedding_base", default=10000), float, _whole),
+        },
+        None: {"kind": "none"},
+        "relative": {"kind": "relative_sinusoidal"},
+    },
+)
+"""Sinusoids of distances, a rotation of the input, or no position."""
 
-    def write(self, value: Any, context: FieldContext) -> Data:
-        return {**self.fields, "num_conv_pos_embedding_groups": math.gcd(16, context.model.d_model)}
-
+_UNREAD_CONVOLUTION = {"num_conv_pos_embedding_groups": lambda context: math.gcd(16, context.model.d_model)}
+"""The field of the convolution over positions, which the reference builds and stores but does not compute with."""
 
 _BODY: dict[str, Any] = {
     "architecture": "encoder",
-    "*": _UnreadConvolution(mask_time_prob=0.0, mask_feature_prob=0.0),
+    "*": f.Stated(mask_time_prob=0.0, mask_feature_prob=0.0, **_UNREAD_CONVOLUTION),
     "d_model": f.Int("hidden_size", default=768),
-    "position": _ConformerPosition(),
+    "position": _POSITION,
     "embedding": {**stem(_NORM), "norm": None, "dropout": _DROPOUT},
     "encoder": Layers(
         f.Depth("num_hidden_layers", default=12),
@@ -139,7 +127,7 @@ FAMILIES = (
         },
         ignored=(
             *(name for name in IGNORED if name != "use_weighted_layer_sum"),
-            *("conformer_conv_dropout", "max_source_positions"),
+            *("conformer_conv_dropout", "max_source_positions", "rotary_embedding_base"),
             *("num_conv_pos_embeddings", "num_conv_pos_embedding_groups"),
         ),
     ),

@@ -17,7 +17,7 @@ from zoo.families.common.encoders import NORM
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import BODY, Labels
 from zoo.families.common.held import LAYERS_OF_IMAGES, also_named
-from zoo.families.common.images import MEAN_POOLING, NormUnlessMean, patches
+from zoo.families.common.images import MEAN_POOLING, NORM_UNLESS_MEAN, patches
 from zoo.families.common.layers import Layers
 from zoo.families.common.template import Data, Field, FieldContext, read
 from zoo.families.common.tensors import Rule, Tensors, affine, modules, projections, same
@@ -83,7 +83,7 @@ _BODY = {
             "layer_scale": f.Mapped(_SCALE, lambda scale: scale or None, lambda scale: scale or 0.0),
             "dropout": _DROPOUT,
         },
-        final_norm=NormUnlessMean(),
+        final_norm=NORM_UNLESS_MEAN,
     ),
     "initialization": f.normal(),
 }

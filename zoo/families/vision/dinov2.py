@@ -9,13 +9,12 @@ from dataclasses import replace
 
 from zoo.families.common import fields as f
 from zoo.families.common.blocks import mlp, multi_head
-from zoo.families.common.config import Config
 from zoo.families.common.decoders import layer_norm
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.held import ATTENTION_OF_IMAGES, also_named, unfused
 from zoo.families.common.images import patches
 from zoo.families.common.layers import Layers
-from zoo.families.common.template import Data, Field, FieldContext, Template, UnfitError
+from zoo.families.common.template import Field, Template
 from zoo.families.common.tensors import Rule, Tensors, fused, modules, projections, same
 from zoo.families.common.transforms import Unsqueezed
 
@@ -23,30 +22,9 @@ _WIDTH = f.Int("hidden_size", default=768)
 _RATIO = f.Int("mlp_ratio", default=4)
 
 
-class _Hidden(Field):
-    """The width of the feed-forward: a multiple of the model's."""
-
-    def width(self, d_model: int, ratio: int) -> int:
-        """The width for a ratio."""
-        return d_model * ratio
-
-    def read(self, config: Config) -> int:
-        return self.width(_WIDTH.read(config), _RATIO.read(config))
-
-    def write(self, value: int, context: FieldContext) -> Data:
-        d_model = context.model.d_model
-        near = 3 * value // (2 * d_model)  # of a gated one, two thirds of the ratio are left
-        for ratio in (value // d_model, near, near + 1):
-            if self.width(d_model, ratio) == value:
-                return _RATIO.write(ratio, context)
-        raise UnfitError(f"feed_forward.hidden {value}: it follows from a whole mlp_ratio")
-
-
-class _GatedHidden(_Hidden):
-    """Two thirds of the multiple, rounded up to a multiple of 8."""
-
-    def width(self, d_model: int, ratio: int) -> int:
-        return (int(d_model * ratio * 2 / 3) + 7) // 8 * 8
+def _gated_width(d_model: int, ratio: int) -> int:
+    """The width of a gated feed-forward: two thirds of the multiple, rounded up to a multiple of 8."""
+    return (int(d_model * ratio * 2 / 3) + 7) // 8 * 8
 
 
 _BIAS = f.Bool("qkv_bias", default=True)
@@ -57,8 +35,10 @@ def dinov2_feed_forward(activation: Template) -> Field:
     """A feed-forward with a gate or without."""
     return f.Kinds(
         f.Bool("use_swiglu_ffn", default=False),
-        {"kind": "gated", "hidden": _GatedHidden(), "activation": "silu"},
-        mlp(_Hidden(), activation),
+        {
+            True: {"kind": "gated", "hidden": f.Multiple(_RATIO, _WIDTH, _gated_width), "activation": "silu"},
+            False: mlp(f.Multiple(_RATIO, _WIDTH), activation),
+        },
     )
 
 

@@ -36,8 +36,7 @@ def dinov3_block(heads: int, hidden: int, eps: float) -> Data:
         ),
         "feed_forward": f.Kinds(
             f.Bool("use_gated_mlp", default=False),
-            {"kind": "gated", **feed_forward},
-            {"kind": "mlp", **feed_forward},
+            {True: {"kind": "gated", **feed_forward}, False: {"kind": "mlp", **feed_forward}},
         ),
         "layer_scale": f.Float("layerscale_value", default=1.0),
     }

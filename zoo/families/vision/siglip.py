@@ -127,8 +127,7 @@ _IMAGES = replace(
             {
                 "*": f.Kinds(
                     f.Bool("vision_use_head", default=True),
-                    {"kind": "pooled", "pooling": _POOLING},
-                    {"kind": "none"},
+                    {True: {"kind": "pooled", "pooling": _POOLING}, False: {"kind": "none"}},
                 )
             },
             also="none",

@@ -34,8 +34,15 @@ _TROCR = Family(
         "context_length": f.Int("max_position_embeddings", default=512),
         "position": f.Kinds(
             f.Bool("use_learned_position_embeddings", default=True),
-            on={"kind": "learned", "offset": 2},
-            off={"kind": "sinusoidal", "layout": "half_split", "spacing": "tensor2tensor", "offset": 2},
+            {
+                True: {"kind": "learned", "offset": 2},
+                False: {
+                    "kind": "sinusoidal",
+                    "layout": "half_split",
+                    "spacing": "tensor2tensor",
+                    "offset": 2,
+                },
+            },
         ),
         "embedding": {
             "scale": f.When(f.Bool("scale_embedding", default=False), "sqrt_d_model"),

@@ -3,13 +3,13 @@ between."""
 
 from __future__ import annotations
 
-from specs.kinds.attention import MultiHeadShape
 from specs.kinds.resampler import ResamplerConnector
 from specs.model.model import Model
 from zoo.families.common import fields as f
+from zoo.families.common.attention import QueryGroups
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
-from zoo.families.common.template import Data, Field, FieldContext, read, write
+from zoo.families.common.template import Data, FieldContext, read, write
 from zoo.families.common.tensors import Tensors, projections, same, weights
 from zoo.families.common.vision_language import (
     TIED,
@@ -28,34 +28,17 @@ _TOKEN = {"token": f.Int("image_token_id", default=32001)}
 _IMAGES = images_of_siglip("idefics2_vision", "Idefics2VisionTransformer", width=768, heads=12)
 
 
-class _ResamplerHeads(Field):
-    """The heads of a resampler, whose width is stated."""
-
-    component = MultiHeadShape
-
-    def read(self, config: Config) -> Data:
-        heads = config.int("resampler_n_heads", default=16)
-        kv_heads = config.int("num_key_value_heads", default=4)
-        shape = {"heads": heads, "head_dim": config.int("resampler_head_dim", default=96)}
-        if heads == kv_heads:
-            return {"kind": "multi_head", **shape}
-        return {"kind": "grouped_query", "kv_heads": kv_heads, **shape}
-
-    def write(self, value: MultiHeadShape, context: FieldContext) -> Data:
-        return {
-            "resampler_n_heads": value.heads,
-            "num_key_value_heads": value.key_value_heads,
-            "resampler_head_dim": value.head_width(context.model.output_width),
-        }
-
-
 _RESAMPLER = {
     "queries": f.Int("resampler_n_latents", default=64),
     "layers": f.Depth("resampler_depth", default=3),
     "block": {
         "norm": {"kind": "rms_norm", "eps": f.Float(_EPS, default=1e-6)},
         "attention": {
-            "*": _ResamplerHeads(),
+            "*": QueryGroups(
+                f.Int("resampler_n_heads", default=16),
+                f.Int("num_key_value_heads", default=4),
+                f.Int("resampler_head_dim", default=96),
+            ),
             "bias": False,
             "dropout": f.Float("attention_dropout", default=0.0),
         },

@@ -10,7 +10,7 @@ from zoo.families.common import fields as f
 from zoo.families.common.blocks import mlp, multi_head
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
-from zoo.families.common.images import MEAN_POOLING, NormUnlessMean, patches
+from zoo.families.common.images import MEAN_POOLING, NORM_UNLESS_MEAN, patches
 from zoo.families.common.layers import Layers
 from zoo.families.common.template import Data, UnfitError, read
 from zoo.families.common.tensors import Rule, Tensors, modules, projections, same
@@ -64,7 +64,7 @@ _BODY: Data = {
             "layer_scale": f.Float("layer_scale_init_value", default=0.1),
             "dropout": _DROPOUT,
         },
-        final_norm=NormUnlessMean(),
+        final_norm=NORM_UNLESS_MEAN,
     ),
 }
 _LAYER = {

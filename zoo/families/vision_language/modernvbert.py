@@ -16,6 +16,7 @@ from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.decoders import query_key_value
 from zoo.families.common.family import Family, HeadClass
+from zoo.families.common.modernbert import modernbert_tensors
 from zoo.families.common.parts import alone
 from zoo.families.common.template import Data, FieldContext, read, write
 from zoo.families.common.tensors import Tensors, fused, same
@@ -31,7 +32,6 @@ from zoo.families.common.vision_language import (
     patches_of,
 )
 from zoo.families.encoders.modernbert import FAMILIES as TEXT_FAMILIES
-from zoo.families.encoders.modernbert import modernbert_tensors
 from zoo.families.vision.siglip import VISION as SIGLIP
 
 _TEXT, _TEXT_CLASS, _IMAGE_CLASS = TEXT_FAMILIES[0], "ModernBertModel", "SiglipVisionModel"

@@ -3,18 +3,16 @@ images, RMS norms and gated feed-forwards."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
-from specs.kinds.block import BlockParts
 from zoo.families.common import fields as f
 from zoo.families.common.blocks import gated
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
+from zoo.families.common.hybrid import LayersOf
 from zoo.families.common.images import SquareSide
-from zoo.families.common.layers import Layers, LayerVariation
+from zoo.families.common.layers import FULL, SLIDING, Layers, read_numbers
 from zoo.families.common.qwen_vl import AxialRopeField, QwenVL, packed_embedding, patch_rule
-from zoo.families.common.template import Data, Field, FieldContext
 from zoo.families.common.tensors import Tensors, fused, modules
 from zoo.families.vision_language.qwen2_vl import TEXT, tensors_of
 
@@ -23,37 +21,37 @@ _WHOLE = "fullatt_block_indexes"
 _PATCH = SquareSide("patch_size", default=14)
 
 
-class _Window(Field):
+def _window(size: int, config: Config) -> int:
     """The side of a window in patches, a whole number of the squares that the connector joins; configs have it in pixels."""
-
-    def read(self, config: Config) -> int:
-        square, patch = config.int("spatial_merge_size", default=2), _PATCH.read(config)
-        count = config.int("window_size", default=112) // square // patch
-        if count < 1:
-            config.refuse("window_size", f"must be at least {square * patch}, the pixels of {square} patches")
-        return int(count * square)
-
-    def write(self, value: int, context: FieldContext) -> Data:
-        return {"window_size": value * context.model.embedding.patch_size}  # type: ignore[attr-defined]
+    square, patch = config.int("spatial_merge_size", default=2), _PATCH.read(config)
+    count = size // square // patch
+    if count < 1:
+        config.refuse("window_size", f"must be at least {square * patch}, the pixels of {square} patches")
+    return int(count * square)
 
 
-class _Windowed(LayerVariation):
-    """The layers whose patches see their window alone: those that are not in a list."""
+def _kinds(config: Config, depth: int) -> list[str]:
+    whole = read_numbers(config, _WHOLE, [7, 15, 23, 31]) or []
+    return [FULL if layer in whole else SLIDING for layer in range(depth)]
 
-    name = "windowed"
-    differs = {"attention": {"patch_window": _Window()}}
 
-    def read(self, config: Config, depth: int) -> list[bool]:
-        whole = config.list(_WHOLE, default=[7, 15, 23, 31])
-        if not all(type(layer) is int for layer in whole):
-            config.refuse(_WHOLE, "must be a list of layers by number, from 0")
-        return [layer not in whole for layer in range(depth)]
-
-    def holds(self, block: BlockParts, index: int) -> bool:
-        return getattr(block.attention, "patch_window", None) is not None
-
-    def write(self, where: Sequence[bool], context: FieldContext) -> Data:
-        return {_WHOLE: [layer for layer, windowed in enumerate(where) if not windowed]}
+_WINDOWED = LayersOf(
+    SLIDING,
+    {
+        "attention": {
+            "patch_window": f.Computed(
+                f.Int("window_size", default=112),
+                _window,
+                lambda side, context: side * context.model.embedding.patch_size,  # type: ignore[attr-defined]
+            )
+        }
+    },
+    _kinds,
+    lambda kinds: {_WHOLE: [layer for layer, kind in enumerate(kinds) if kind == FULL]},
+    lambda block: FULL if getattr(block.attention, "patch_window", None) is None else SLIDING,
+    "windowed",
+)
+"""The layers whose patches see their window alone: those that are not in a list."""
 
 
 VISION = Family(
@@ -86,7 +84,7 @@ VISION = Family(
                 "attention": {"kind": "multi_head", "heads": f.Int("num_heads", default=16)},
                 "feed_forward": gated(3420),
             },
-            (_Windowed(),),
+            (_WINDOWED,),
         ),
     },
     {"Qwen2_5_VLVisionModel": HeadClass("none")},

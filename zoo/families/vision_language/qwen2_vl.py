@@ -7,32 +7,17 @@ from dataclasses import replace
 
 from zoo.families.common import fields as f
 from zoo.families.common.blocks import mlp
-from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import decoder_classes
 from zoo.families.common.layers import Layers
 from zoo.families.common.llama_like import LLAMA, LlamaFields
-from zoo.families.common.qwen import LastLayers
+from zoo.families.common.qwen import LAST_LAYERS
 from zoo.families.common.qwen_vl import AxialRopeField, QwenVL, SectionedRope, packed_embedding, patch_rule
-from zoo.families.common.template import Data, Field, FieldContext, UnfitError
 from zoo.families.common.tensors import Tensors, affine, fused, modules, same
 from zoo.families.common.vision_language import decoder_rules, image_rules
 
 _NORM = {"kind": "layer_norm", "eps": 1e-6}
 _WIDTH = f.Int("embed_dim", default=1280)
-
-
-class _RatioOrHidden(Field):
-    """The width of the feed-forward, as a multiple of the model's."""
-
-    def read(self, config: Config) -> int:
-        return _WIDTH.read(config) * config.int("mlp_ratio", default=4)
-
-    def write(self, value: int, context: FieldContext) -> Data:
-        width = context.model.d_model
-        if value % width:
-            raise UnfitError(f"image.block.feed_forward.hidden {value}: it is a multiple of the width")
-        return {"mlp_ratio": value // width}
 
 
 VISION = Family(
@@ -63,7 +48,7 @@ VISION = Family(
                 "kind": "pre_norm",
                 "norm": _NORM,
                 "attention": {"kind": "multi_head", "heads": f.Int("num_heads", default=16)},
-                "feed_forward": mlp(_RatioOrHidden(), "quick_gelu"),
+                "feed_forward": mlp(f.Multiple(f.Int("mlp_ratio", default=4), _WIDTH), "quick_gelu"),
             },
         ),
     },
@@ -88,7 +73,7 @@ TEXT = Family(
     _FIELDS.body(
         attention={"bias": _BIAS},
         position=SectionedRope(_FIELDS.heads.width, _FIELDS.context, theta=1e6),
-        varies=(LastLayers(),),
+        varies=(LAST_LAYERS,),
     ),
     decoder_classes("Qwen2"),
 )

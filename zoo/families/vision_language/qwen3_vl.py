@@ -84,10 +84,7 @@ TEXT = Family(
     "qwen3_vl_text",
     LLAMA,
     _FIELDS.body(
-        attention={
-            "bias": f.Bias("attention_bias", default=False),
-            "qk_norm": {"norm": _FIELDS.norm, "over": "head"},
-        },
+        attention={"bias": f.Bias("attention_bias", default=False), "qk_norm": _FIELDS.qk_norm},
         position=InterleavedRope(_FIELDS.heads.width, _FIELDS.context, theta=5e5),
     ),
     decoder_classes("Qwen3"),

@@ -36,12 +36,9 @@ TEXT = Family(
     "qwen3_vl_moe_text",
     _decoder(experts_in_one(Stacked(1), SAME)),
     _FIELDS.body(
-        attention={
-            "bias": f.Bias("attention_bias", default=False),
-            "qk_norm": {"norm": _FIELDS.norm, "over": "head"},
-        },
+        attention={"bias": f.Bias("attention_bias", default=False), "qk_norm": _FIELDS.qk_norm},
         position=InterleavedRope(_FIELDS.heads.width, _FIELDS.context, theta=5e5),
-        feed_forward={**qwen_mixture(_FIELDS, 60, 4, 1408), "router": {"normalize": True}},
+        feed_forward=qwen_mixture(_FIELDS, 60, 4, 1408, router={"normalize": True}),
         varies=(SparseStep(_FIELDS.feed_forward()),),
     ),
     decoder_classes("Qwen3Moe"),

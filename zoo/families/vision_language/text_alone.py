@@ -90,10 +90,7 @@ OMNI_MOE = Family(
     "qwen3_omni_moe_text",
     replace(QWEN3_MOE.tensors, name="qwen3_omni_moe_text"),
     _OMNI.body(
-        attention={
-            "bias": f.Bias("attention_bias", default=False),
-            "qk_norm": {"norm": _OMNI.norm, "over": "head"},
-        },
+        attention={"bias": f.Bias("attention_bias", default=False), "qk_norm": _OMNI.qk_norm},
         position=_OMNI.rope(theta=1e6),
         feed_forward=qwen_mixture(_OMNI, 128, 8, 768, normalize=True),
         varies=(SparseStep(_OMNI.feed_forward()),),

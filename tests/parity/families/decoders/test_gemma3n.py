@@ -36,7 +36,7 @@ class TestGemma3n(FamilyTests):
         ("altup_correct_scale", False, "must be true"),
         ("activation_sparsity_pattern", [0.5, 0.8, 0.0, 0.0, 0.0], "must have one number besides 0"),
         ("activation_sparsity_pattern", [0.5], "must have a number for each of the 5 layers"),
-        ("intermediate_size", [3, 4, 4, 4, 4], "must be the same whole number for every layer"),
+        ("intermediate_size", [3, 4, 4, 4, 4], "must be one whole number, or the same one for every layer"),
     )
     drawn = {"length": 17}
     prepare = staticmethod(halve_matrices)

@@ -57,7 +57,7 @@ class TestInternLM3(LlamaClassTests):
             head_dim=8, intermediate_size=50, qkv_bias=True, bias=True, rope_parameters=rotation(500.0),
         ),
     }  # fmt: skip
-    refusals = (("attention_bias", True, "attention_bias: must equal bias"),)
+    refusals = (("attention_bias", True, "attention_bias: must equal mlp_bias, which is false"),)
 
 
 class TestIQuestCoder(LlamaClassTests):

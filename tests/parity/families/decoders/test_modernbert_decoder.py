@@ -33,7 +33,7 @@ class TestModernBertDecoder(FamilyTests):
     refusals = (
         ("hidden_activation", "gelu_nwe", "Did you mean 'gelu_new'"),
         ("layer_types", [FULL, "chunked_attention", LOCAL, FULL], "must have supported kinds only"),
-        ("global_attn_every_n_layers", 0, "must be 1 or more"),
+        ("global_attn_every_n_layers", 0, "must be at least 1"),
         ("rope_parameters", {FULL: {"rope_type": "yran"}}, "Did you mean 'yarn'"),
         ("sliding_window", 0, "must be 1 or more"),
         ("architectures", ["ModernBertDecoderForTokenClassification"], "must name a supported class"),

@@ -48,7 +48,7 @@ class TestModernBert(EncoderTests):
         ("hidden_activation", "gelu_nwe", "Did you mean 'gelu_new'"),
         ("classifier_pooling", "max", "Choose from: cls, mean"),
         ("layer_types", [FULL, "chunked_attention", LOCAL, FULL], "must have supported kinds only"),
-        ("global_attn_every_n_layers", 0, "must be 1 or more"),
+        ("global_attn_every_n_layers", 0, "must be at least 1"),
         ("rope_parameters", {FULL: {"rope_type": "yran"}}, "Did you mean 'yarn'"),
         ("rope_scaling", {"rope_type": "linear", "factor": 2.0}, "must be null: rope_parameters hold it"),
         ("local_attention", 1, "must be 2 or more"),

@@ -6,8 +6,7 @@ import pytest
 import transformers as hf
 from hypothesis import strategies as st
 
-from tests.parity.families.encoder_tests import EncoderTests, draw_rotary
-from tests.parity.families.llamas import LINEAR, YARN, rotation
+from tests.parity.families.encoder_tests import ROTARY, EncoderTests, draw_rotary
 from zoo.configs.importing import spec_of_config
 from zoo.families.common.config import Config, ConfigError
 
@@ -62,20 +61,10 @@ def test_contradictions_and_parts_of_the_first_releases_that_have_no_field_now_a
 class TestNomicBert(EncoderTests):
     model_class = hf.NomicBertForMaskedLM
     configs = {
-        "odd heads": dict(
-            vocab_size=61, hidden_size=30, num_hidden_layers=3, num_attention_heads=3, intermediate_size=17,
-            hidden_act="gelu_new", layer_norm_eps=1e-3, type_vocab_size=3, max_position_embeddings=64,
-            rope_parameters=rotation(300.0),
-        ),
-        "other head width": dict(
-            vocab_size=33, hidden_size=40, num_hidden_layers=1, num_attention_heads=5, intermediate_size=96,
-            head_dim=6, layer_norm_eps=1e-6, type_vocab_size=1, max_position_embeddings=64, rope_parameters=YARN,
-        ),
-        "untied": dict(
-            vocab_size=97, hidden_size=28, num_hidden_layers=2, num_attention_heads=7, intermediate_size=50,
-            max_position_embeddings=31, rope_parameters=LINEAR, tie_word_embeddings=False,
-        ),
-    }  # fmt: skip
+        "odd heads": ROTARY["odd heads"],
+        "other head width": dict(ROTARY["one layer"], head_dim=6, type_vocab_size=1),
+        "untied": ROTARY["untied"],
+    }
     heads = ("Model", "ForSequenceClassification", "ForTokenClassification")
     refusals = (
         ("type_vocab_size", 0, "must be 1 or more"),

@@ -9,29 +9,16 @@ import transformers as hf
 
 from tests.parity.families.draws import VOCAB
 from tests.parity.families.family import RightPaddedTests
-from tests.parity.families.seq2seq_tests import check_at_end, draw_bart, draw_final_bias
+from tests.parity.families.seq2seq_tests import SMALL, check_at_end, draw_bart, draw_final_bias
 from tests.thinned import one_in
 
 SPECIAL = dict(
     pad_token_id=1, bos_token_id=0, eos_token_id=2, decoder_start_token_id=2, forced_eos_token_id=2
 )
 CONFIGS = {
-    "scaled": dict(
-        vocab_size=61, d_model=21, max_position_embeddings=17, encoder_layers=2, encoder_ffn_dim=33,
-        encoder_attention_heads=3, decoder_layers=3, decoder_ffn_dim=25, decoder_attention_heads=7,
-        activation_function="gelu", scale_embedding=True, dropout=0.2, attention_dropout=0.3, activation_dropout=0.4,
-    ),
-    "relu": dict(
-        vocab_size=50, d_model=32, max_position_embeddings=40, encoder_layers=3, encoder_ffn_dim=20,
-        encoder_attention_heads=4, decoder_layers=1, decoder_ffn_dim=41, decoder_attention_heads=2,
-        activation_function="relu", encoder_layerdrop=0.1, decoder_layerdrop=0.1, init_std=0.05,
-    ),
-    "one layer": dict(
-        vocab_size=44, d_model=18, max_position_embeddings=13, encoder_layers=1, encoder_ffn_dim=9,
-        encoder_attention_heads=1, decoder_layers=2, decoder_ffn_dim=7, decoder_attention_heads=3,
-        activation_function="gelu_new", classifier_dropout=0.2,
-    ),
-}  # fmt: skip
+    **SMALL,
+    "one layer": dict(SMALL["one layer"], activation_function="gelu_new", classifier_dropout=0.2),
+}
 
 
 class TestBart(RightPaddedTests):

@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 from tests.parity.families.draws import VOCAB
 from tests.parity.families.family import RightPaddedTests
 from tests.parity.families.harness import prepared
-from tests.parity.families.seq2seq_tests import draw_bart, draw_final_bias
+from tests.parity.families.seq2seq_tests import SMALL, draw_bart, draw_final_bias
 from tests.parity.reference import assert_close, load, ragged
 from zoo.configs.importing import import_spec
 
@@ -24,23 +24,11 @@ SPECIAL = dict(
 class TestMarian(RightPaddedTests):
     model_class = hf.MarianMTModel
     defaults = SPECIAL
-    configs = {
-        "scaled": dict(
-            vocab_size=61, d_model=24, max_position_embeddings=17, encoder_layers=2, encoder_ffn_dim=33,
-            encoder_attention_heads=3, decoder_layers=3, decoder_ffn_dim=25, decoder_attention_heads=6,
-            activation_function="swish", scale_embedding=True, dropout=0.2, attention_dropout=0.3, activation_dropout=0.4,
-        ),
-        "relu": dict(
-            vocab_size=50, d_model=32, max_position_embeddings=40, encoder_layers=3, encoder_ffn_dim=20,
-            encoder_attention_heads=4, decoder_layers=1, decoder_ffn_dim=41, decoder_attention_heads=2,
-            activation_function="relu", encoder_layerdrop=0.1, decoder_layerdrop=0.1, init_std=0.05,
-        ),
-        "one layer": dict(
-            vocab_size=44, d_model=18, max_position_embeddings=13, encoder_layers=1, encoder_ffn_dim=9,
-            encoder_attention_heads=1, decoder_layers=2, decoder_ffn_dim=7, decoder_attention_heads=3,
-            activation_function="gelu",
-        ),
-    }  # fmt: skip
+    configs: ClassVar[Any] = {
+        "scaled": dict(SMALL["scaled"], d_model=24, decoder_attention_heads=6, activation_function="swish"),
+        "relu": SMALL["relu"],
+        "one layer": dict(SMALL["one layer"], activation_function="gelu"),
+    }
     heads = ("Model",)
     refusals: ClassVar[Any] = (
         ("share_encoder_decoder_embeddings", False, "must be true", "one table"),
