@@ -68,7 +68,7 @@ class StackContext(BuildContext):
     def of(cls, spec: Model, stack: StackName) -> StackContext:
         """The context of a model's stack."""
         cross = stack == "decoder" and spec.architecture == "encoder-decoder"
-        part = getattr(spec, stack)
+        part = spec.stack(stack)
         return cls(
             spec.width_of(part),
             spec.context_length_of(part),
