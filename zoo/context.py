@@ -46,7 +46,7 @@ class BuildContext:
     def within(cls, context: BuildContext, **more: Any) -> Self:
         """The context of a part, with the facts of the whole and ``more``."""
         known = {fact.name for fact in fields(cls)}
-        shared = {fact.name: getattr(context, fact.name) for fact in fields(context) if fact.name in known}
+        shared = {name: value for name, value in vars(context).items() if name in known}
         return cls(**shared | more)
 
 

@@ -185,8 +185,8 @@ def run_again(model: nn.Module, expected: ExpectedCase, run: Run) -> ExpectedCas
 
 def _image_routers(model: nn.Module) -> set[Router]:
     """The routers of an image encoder beside tokens, whose rows are images rather than token rows."""
-    image = getattr(model, "image", None)
-    return set() if image is None else set(routers_of(image))
+    beside = isinstance(model, DualEncoder | VisionLanguage)
+    return set(routers_of(model.get_submodule("image"))) if beside else set()
 
 
 def _decided(model: nn.Module, case: Case, vocabulary: int, run: Run) -> tuple[Case, dict[str, Tensor]]:
@@ -368,7 +368,7 @@ def windows_of(model: Any) -> list[int | None]:
     """The window of each growing tensor in the state of a decoder; None for no window."""
     attentions = model.decoder.attentions
     return [
-        getattr(attentions.get(layer), "window", None)
+        attentions[layer].window if layer in attentions else None
         for layer, state in enumerate(model.decoder.states)
         for tensor in state
         if tensor.grows

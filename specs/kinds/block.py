@@ -101,16 +101,8 @@ class BlockParts(Component):
 
     def norm_of(self, branch: str) -> Component:
         """The norm of a branch: attention, cross_attention or feed_forward."""
-        return self._own_norms.get(branch) or self.norm
-
-    @property
-    def _own_norms(self) -> dict[str, Component | None]:
-        """The norms that branches have of their own, by branch."""
-        return {
-            "attention": self.attention_norm,
-            "mixer": self.mixer_norm,
-            "feed_forward": self.feed_forward_norm,
-        }
+        own: Component | None = field_values(self).get(f"{branch}_norm")
+        return own or self.norm
 
     def residual_of(self, branch: str) -> Component:
         """The residual connection of a branch."""
@@ -234,7 +226,9 @@ class BlockParts(Component):
     def _norm_faults(self) -> Iterable[Fault]:
         """Norms of branches that the block does not have."""
         branches = self.branches()
-        for branch, own in self._own_norms.items():
+        fields = field_values(self)
+        for branch in ("attention", "mixer", "feed_forward"):
+            own = fields[f"{branch}_norm"]
             if own is not None and branch not in branches:
                 beside = branch == "mixer" and self.mixer is not None
                 rule = (

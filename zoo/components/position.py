@@ -27,6 +27,11 @@ class Position(nn.Module):
         super().__init__()
         self.query_scaling = spec.query_growth
 
+    @classmethod
+    def overrides(cls, method: str) -> bool:
+        """Whether positions of this class act in a way, by the name of its method."""
+        return getattr(cls, method) is not getattr(Position, method)
+
     def share(self, first: Position) -> None:
         """Take from the first layer what layers with a position of their own have in common."""
 
