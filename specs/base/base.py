@@ -104,9 +104,12 @@ class Spec(BaseModel):
 
 @dataclass(frozen=True)
 class RuleContext:
-    """Properties of the model that the rules of a component depend on; ``vocab_size`` is that of a stack of tokens, ``patches`` says that
-    the stack reads the patches of images, and ``packed`` that these may have any size; ``second_width`` is the width of a second stream that the embedding gives, ``queries`` the number of
-    trained vectors that join others in the stack; ``position`` is what acts inside the attention at hand: its own, or the stack's."""
+    """Properties of the model that the rules of a component depend on.
+
+    ``vocab_size`` is set for stacks of tokens. ``patches`` says that the stack reads the patches of images, and ``packed`` that these
+    may have any size. ``second_width`` is the width of a second stream that the embedding gives, ``queries`` the number of trained
+    vectors that join others in the stack. ``position`` is the one that acts inside the attention: its own, or the stack's.
+    """
 
     d_model: int
     context_length: int | None

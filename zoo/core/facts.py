@@ -42,7 +42,7 @@ ACTIVE_SHARE: Fact[tuple[int, int] | None] = Fact("active_share", None)
 """For a module of which each token uses a part: the number of experts chosen for it, and their total."""
 
 FANS: Fact[tuple[int, int] | None] = Fact("fans", None)
-"""The widths that its matrix maps between, for a stack of matrices, such as those of experts."""
+"""The widths that its matrix maps between, for several matrices in one tensor, such as one per expert."""
 
 HEAD_WIDTH: Fact[int] = Fact("head_width", 1)
 """Width of a head of an attention, for recipes that draw its query projection."""
@@ -60,7 +60,7 @@ CONSTRUCTED: Fact[Mapping[str, Tensor]] = Fact("constructed_values", MappingProx
 """The values that the constructor of a plugin's module set, by weight; ``zoo.core.constructed_values`` notes them."""
 
 INITIAL: Fact[Callable[[str], Distribution | None]] = Fact("initial", lambda leaf: None)
-"""``initial(leaf)``: the distribution of a weight, or None for that of the spec's recipe."""
+"""``initial(leaf)``: the distribution of a weight, or None to draw it by the recipe of the spec."""
 
 FIXED: Fact[Callable[[str], Tensor | None]] = Fact("fixed", lambda leaf: None)
 """``fixed(leaf)``: the values of a weight that is neither drawn nor read, such as a table of sinusoids, or None."""
@@ -69,5 +69,5 @@ SHARDING: Fact[Callable[[], Sharding | None]] = Fact("sharding", lambda: None)
 """``sharding()``: how processes divide the module, or None if each holds it whole."""
 
 WITHOUT_GRADIENT: Fact[Callable[[], Mapping[str, str]]] = Fact("without_gradient", dict)
-"""``without_gradient()``: why a parameter, or those of a module below, get no gradient, by name: no output depends on them, or later
+"""``without_gradient()``: why a parameter, or all parameters of a module below, get no gradient, by name: no output depends on them, or later
 layers undo their changes."""

@@ -201,8 +201,8 @@ class BlockReader:
         """The path in the spec of the keys that describe a module of the block."""
         candidates = (name, name.removeprefix("first_"), name.removeprefix("cross_"))
         fields = [*candidates, *(field for ending, field in FIELDS.items() if name.endswith(ending))]
-        stated = field_values(self._spec)
-        field = next((field for field in fields if field and stated.get(field) is not None), None)
+        values = field_values(self._spec)
+        field = next((field for field in fields if field and values.get(field) is not None), None)
         return self._block_keys if field is None else f"{self._block_keys}.{field}"
 
     def _paths(self, name: str) -> list[str]:
