@@ -183,10 +183,10 @@ class BlockReader:
 
     def _position(self, name: str, spec: AttentionKind) -> tuple[PositionKind, Position, list[str]]:
         """The position that acts in an attention, its module, and the module's paths."""
-        position = self._stack.position
+        position, whole = self._stack.position, self._stack.module
         modules: dict[str, Any] = dict(self._block.named_modules(remove_duplicate=False))
         if (inside := modules.get(f"{name}.position")) is None:
-            return position, self._stack.module.position, [f"{self._stack.name}.position"]
+            return position, whole.position, [f"{self._stack.name}.position"]  # type: ignore[return-value]
         return spec.own_position or position, inside, self._paths(f"{name}.position")
 
     def _of_position(
