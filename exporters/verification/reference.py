@@ -26,6 +26,7 @@ from zoo.core.progress import Progress, Stage
 from zoo.layer_outputs.choice import LayerOutput
 from zoo.layer_outputs.recording import recorded_outputs
 from zoo.models.dual_encoder import DualEncoder
+from zoo.models.stack import stacks_of
 from zoo.models.vision_language import VisionLanguage
 from zoo.weights.materialize import materialize
 
@@ -185,8 +186,8 @@ def run_again(model: nn.Module, expected: ExpectedCase, run: Run) -> ExpectedCas
 
 def _image_routers(model: nn.Module) -> set[Router]:
     """The routers of an image encoder beside tokens, whose rows are images rather than token rows."""
-    beside = isinstance(model, DualEncoder | VisionLanguage)
-    return set(routers_of(model.get_submodule("image"))) if beside else set()
+    image = stacks_of(model).get("image")
+    return set() if image is None else set(routers_of(image))
 
 
 def _decided(model: nn.Module, case: Case, vocabulary: int, run: Run) -> tuple[Case, dict[str, Tensor]]:
