@@ -90,8 +90,8 @@ def _leave(end: BaseException) -> None:
 
 def _signals() -> list[signal.Signals]:
     """The termination signals, except those that the parent process set to be ignored."""
-    numbers = [getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP")]
-    return [number for number in numbers if number and signal.getsignal(number) is not signal.SIG_IGN]
+    numbers = [number for number in signal.Signals if number.name in ("SIGINT", "SIGTERM", "SIGHUP")]
+    return [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
 
 
 def _starts_torch(frame: FrameType | None) -> bool:

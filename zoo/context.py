@@ -46,7 +46,7 @@ class BuildContext:
     def within(cls, context: BuildContext, **more: Any) -> Self:
         """The context of a part, with the facts of the whole and ``more``."""
         known = {fact.name for fact in fields(cls)}
-        shared = {fact.name: getattr(context, fact.name) for fact in fields(context) if fact.name in known}
+        shared = {name: value for name, value in vars(context).items() if name in known}
         return cls(**shared | more)
 
 
@@ -68,7 +68,7 @@ class StackContext(BuildContext):
     def of(cls, spec: Model, stack: StackName) -> StackContext:
         """The context of a model's stack."""
         cross = stack == "decoder" and spec.architecture == "encoder-decoder"
-        part = getattr(spec, stack)
+        part = spec.stack(stack)
         return cls(
             spec.width_of(part),
             spec.context_length_of(part),

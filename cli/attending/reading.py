@@ -251,7 +251,7 @@ def _inputs(spec: Model, choice: AttentionChoice) -> dict[Reader, str]:
         readers: list[Reader] = [looked_at(stack) for stack in choice.layers]
     else:
         readers = ["encoder" if spec.encoder is not None else "decoder"]
-    return {reader: spec.embedding_of(getattr(spec, reader)).input_name for reader in readers}
+    return {reader: spec.embedding_of(spec.stack(reader)).input_name for reader in readers}
 
 
 def _read_apart(spec: Model) -> bool:

@@ -23,6 +23,7 @@ from exporters.steps.plan import Plan
 from exporters.target.targets import TARGETS
 from specs.base.errors import UserError, option_name
 from zoo.builder import ZooModel, assemble
+from zoo.core.facts import UNSTORED_ZEROS
 from zoo.core.tensors import weight_tensors
 from zoo.files.destination import MANIFEST
 from zoo.weights.materialize import put
@@ -40,7 +41,7 @@ def load_export(exported: Exported) -> ZooModel:
         before = waiting.pop(weight)
         put(model, {id(before): alike(before, values)})
     for path, module in model.named_modules():
-        for leaf in getattr(module, "zeros", ()):
+        for leaf in UNSTORED_ZEROS.of(module):
             before = waiting.pop(f"{path}.{leaf}")
             put(model, {id(before): torch.zeros(before.shape)})
     if waiting:

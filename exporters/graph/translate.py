@@ -18,7 +18,7 @@ from exporters.graph.values import Graph, Parameter, Value
 from exporters.target.targets import Target
 from specs.base.errors import UserError, option_name
 from zoo.core.caller import line_text
-from zoo.ops import TensorInfo
+from zoo.ops import TensorInfo, target_name
 from zoo.ops.operation import CALLS
 from zoo.tracing.symbols import Placeholder, Symbols
 
@@ -132,10 +132,9 @@ def _listed(result: Any) -> Sequence[Value]:
 
 
 def _refusal(path: str, node: fx.Node, reason: str, detail: str) -> NoEmitterError:
-    function = node.target if isinstance(node.target, str) else getattr(node.target, "__name__", node.target)
     line = f"\n  at {line_text(node.meta['line'])}" if node.meta.get("line") else ""
     return NoEmitterError(
-        f"{path or 'The model'} calls {function}, which has {reason}{line}\n"
+        f"{path or 'The model'} calls {target_name(node.target)}, which has {reason}{line}\n"
         f"  {detail}, or export with {option_name('via')} torch."
     )
 

@@ -65,6 +65,6 @@ def purpose_of(spec: Model) -> Purpose:
         return _DETECTING if kind == "detection" else _MATCHING
     if kind == "language_modeling" and spec.architecture in _GENERATION:
         return _GENERATION_BY_INPUT.get(name) or _GENERATION[spec.architecture]
-    if getattr(spec.head, "output", None) == "sentence_embedding":
+    if spec.head.sequence_output == "sentence_embedding":
         return _SENTENCES
     return _BY_INPUT.get(name, {}).get(kind, Purpose(None, "FeatureExtraction"))

@@ -29,7 +29,6 @@ from exporters.layouts.optimum import TOKENIZER
 from exporters.layouts.purpose import purpose_of
 from specs.kinds.connector import ConnectorKind, LinearConnector
 from specs.kinds.patch_positions import AxialRope
-from specs.kinds.patches import Patches
 from specs.kinds.token_heads import CTC
 from specs.model.model import Model
 from zoo.checkpoints.carried import stated_in
@@ -248,8 +247,7 @@ def _caches_own_alone(spec: Model) -> bool:
     image encoder."""
     if spec.architecture != "encoder-decoder" or spec.encoder is None or spec.decoder is None:
         return False
-    reads_images = isinstance(spec.embedding_of(spec.encoder), Patches)
-    return reads_images and spec.decoder.named_block(None).kind == "pre_norm"
+    return spec.embedding_of(spec.encoder).of_patches and spec.decoder.named_block(None).kind == "pre_norm"
 
 
 def _reads_images_by_row(spec: Model) -> bool:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from specs.base.errors import Problem, SpecError, UserError
+from specs.base.roles import field_values
 from specs.base.suggest import suggestion
 from specs.files.export_options import ArtefactOptions, default_of, mark_of, option_word
 from specs.files.zoo_file import (
@@ -159,7 +160,8 @@ def _options_of(
 
 
 def _matches(options: ArtefactOptions, excluded: dict[str, Any]) -> bool:
-    return all(getattr(options, option) == value for option, value in excluded.items())
+    values = field_values(options)
+    return all(values[option] == value for option, value in excluded.items())
 
 
 def _name_of(options: ArtefactOptions) -> str:

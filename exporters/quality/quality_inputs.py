@@ -23,7 +23,6 @@ from exporters.quality.runners import Files, FloatModel
 from exporters.runtime.text import find_text
 from exporters.target.targets import Target
 from specs.base.errors import UserError, reason_of
-from specs.kinds.vocabulary_heads import LanguageModeling
 from specs.model.model import Model
 from zoo.checkpoints.carried import special_tokens
 from zoo.core.progress import Progress, Stage
@@ -92,7 +91,7 @@ class QualityInputs:
                 ),
             )
         except NoInputsError as error:
-            if spec.architecture == "decoder" and isinstance(spec.head, LanguageModeling):
+            if spec.architecture == "decoder" and spec.head.predicts_next:
                 return inputs
             return replace(inputs, unjudged=str(error).replace("\n  ", ". "))
 

@@ -42,12 +42,13 @@ def figures_of(tallies: Collection[Tally], empty: Tally) -> dict[str, float]:
 
 def _extend(tally: Tally, other: Tally) -> None:
     """Add the cases of another tally of the same class."""
+    own = vars(tally)
     for name, values in vars(other).items():
         if isinstance(values, list):
-            getattr(tally, name).extend(values)
+            own[name].extend(values)
         elif isinstance(values, dict):
             for head, part in values.items():
-                _extend(getattr(tally, name)[head], part)
+                _extend(own[name][head], part)
 
 
 class Scores:

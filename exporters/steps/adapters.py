@@ -15,6 +15,7 @@ from exporters.quality.quality import Quality
 from exporters.steps.options import ExportOptions
 from exporters.verification.request import VerificationRequest
 from specs.base.errors import UserError, option_name
+from specs.base.roles import field_values
 from specs.files.export_options import adapter_sources
 from specs.model.model import Model
 from zoo.builder import ZooModel
@@ -89,7 +90,7 @@ def check_options(options: ExportOptions) -> None:
             f"{option} cannot be used without the weights of the base model\n  value: {options.weights} weights\n  Pass {option_name('weights')}."
         )
     for name, value, why in _UNSUPPORTED:
-        if getattr(options, name) == value:
+        if field_values(options)[name] == value:
             raise UserError(
                 f"{option} cannot be used with {option_name(name)} {value}, {why}\n  Leave one of them out."
             )

@@ -16,8 +16,9 @@ from exporters.target.providers import CUDA, on_provider
 from exporters.target.targets import TARGETS, Target
 from exporters.verification.engines.check import check_engines
 from specs.base.errors import MISSING, UserError, option_name, shorten
+from specs.base.roles import changed_fields
 from specs.base.suggest import suggestion
-from specs.files.export_options import OptionTable, choices_of, default_of
+from specs.files.export_options import OptionTable, choices_of
 from specs.language.document import Document
 from specs.language.validation import problems
 
@@ -171,7 +172,7 @@ class ExportOptions(OptionTable):
 
     def _check_applies(self, name: str, precisions: list[str]) -> None:
         """Raise :class:`UserError` where an option is set that only other precisions have."""
-        if self.precision not in precisions and getattr(self, name) != default_of(name):
+        if self.precision not in precisions and changed_fields(self, [name]):
             raise UserError(
                 f"{option_name(name)} applies only to {option_name('precision')} {' or '.join(precisions)}\n"
                 f"  value: {self.precision}\n  Leave it out."
@@ -188,7 +189,7 @@ class ExportOptions(OptionTable):
                 f"{option_name('rounding')} gptq applies only to real weights\n  value: {self.weights} weights\n"
                 f"  Pass {option_name('weights')}, or leave it out."
             )
-        limits = [name for name in ("calibrate", "max_kl", "min_cosine") if getattr(self, name) is not None]
+        limits = [*changed_fields(self, ("calibrate", "max_kl", "min_cosine"))]
         calibrates = self.calibrates or self.budget or self.calibrates_cache
         if limits and not self.judges and not (limits == ["calibrate"] and calibrates):
             why = (

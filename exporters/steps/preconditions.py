@@ -13,7 +13,6 @@ from exporters.steps.window_cache import check_window_cache
 from exporters.target.static_cache import check_cache
 from exporters.target.targets import TARGETS
 from specs.base.errors import UserError, option_name
-from specs.kinds.vocabulary_heads import VocabularyHead
 from specs.model.model import Model
 from zoo.builder import ZooModel
 
@@ -38,7 +37,7 @@ def check_logits(spec: Model, logits: str) -> None:
     """Raise :class:`specs.base.errors.UserError` where only the last token's scores are requested of a model without
     scores."""
     decodes = spec.decodes
-    if logits == "all" or (decodes and isinstance(spec.head, VocabularyHead)):
+    if logits == "all" or (decodes and spec.head.scores_vocabulary):
         return
     raise UserError(
         f"{option_name('logits')} last needs a decoder whose head scores the vocabulary for each token\n"

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from specs.model.model import Model
-from specs.model.stack import Stack
 from zoo.core.graph_names import IMAGE_FEATURES, VISION_ENCODER
 from zoo.tracing.dual_encoder_tasks import READS
 from zoo.tracing.symbols import summands
@@ -123,6 +122,6 @@ def longest_sequence(task: Task, spec: Model) -> int | None:
 
     Beyond it the tables of positions and rotations end, and ONNX Runtime fails.
     """
-    name = READS.get(task.name, "encoder" if task.name == ENCODER else None)
-    stack: Stack = getattr(spec, name) if name else spec.last_stack
+    name = READS.get(task.name) or ("encoder" if task.name == ENCODER else None)
+    stack = spec.stack(name) if name else spec.last_stack
     return task.cache_slots or spec.context_length_of(stack)

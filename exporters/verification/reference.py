@@ -26,6 +26,7 @@ from zoo.core.progress import Progress, Stage
 from zoo.layer_outputs.choice import LayerOutput
 from zoo.layer_outputs.recording import recorded_outputs
 from zoo.models.dual_encoder import DualEncoder
+from zoo.models.stack import stacks_of
 from zoo.models.vision_language import VisionLanguage
 from zoo.weights.materialize import materialize
 
@@ -185,7 +186,7 @@ def run_again(model: nn.Module, expected: ExpectedCase, run: Run) -> ExpectedCas
 
 def _image_routers(model: nn.Module) -> set[Router]:
     """The routers of an image encoder beside tokens, whose rows are images rather than token rows."""
-    image = getattr(model, "image", None)
+    image = stacks_of(model).get("image")
     return set() if image is None else set(routers_of(image))
 
 
@@ -368,7 +369,7 @@ def windows_of(model: Any) -> list[int | None]:
     """The window of each growing tensor in the state of a decoder; None for no window."""
     attentions = model.decoder.attentions
     return [
-        getattr(attentions.get(layer), "window", None)
+        attentions[layer].window if layer in attentions else None
         for layer, state in enumerate(model.decoder.states)
         for tensor in state
         if tensor.grows

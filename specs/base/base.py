@@ -10,7 +10,7 @@ from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, cor
 from specs.base import registry
 from specs.base.kind_synonyms import kind_meant, written
 from specs.base.plugins import broken_plugins
-from specs.base.roles import Role
+from specs.base.roles import Role, changed_fields
 from specs.base.suggest import misspelt, suggestion
 from specs.base.words import PartContext, PartRole, plain_fields
 
@@ -44,6 +44,15 @@ class Fault:
 def custom_error(rule: str, remedy: str) -> PydanticCustomError:
     """A pydantic error that carries a rule and its remedy."""
     return PydanticCustomError("rule", "{rule}", {"rule": rule, "remedy": remedy})
+
+
+def default_faults(
+    part: "Spec", keys: Iterable[str], rule: str, remedy: str = "Remove it."
+) -> Iterator[Fault]:
+    """The violated rules of some fields of a part that must have their defaults."""
+    for key, value in changed_fields(part, keys).items():
+        shown = "a value" if isinstance(value, Spec) else value
+        yield Fault((key,), rule, value.kind if isinstance(value, Component) else shown, remedy)
 
 
 _UNKNOWN = "is not a known key"
@@ -95,18 +104,20 @@ class Spec(BaseModel):
 
 @dataclass(frozen=True)
 class RuleContext:
-    """Properties of the model that the rules of a component depend on; ``vocab_size`` is for heads, ``patches`` says that
-    the stack reads the patches of images, ``packed`` that these may have any size, and ``token_decoder`` that the model is a
-    decoder that reads tokens alone, ``second_width`` the width of a second stream that the embedding gives, ``queries`` the number of
-    trained vectors that join others in the stack; ``position`` is what acts inside the attention at hand: its own, or the stack's."""
+    """Properties of the model that the rules of a component depend on.
+
+    ``vocab_size`` is set for stacks of tokens. ``patches`` says that the stack reads the patches of images, and ``packed`` that these
+    may have any size. ``second_width`` is the width of a second stream that the embedding gives, ``queries`` the number of trained
+    vectors that join others in the stack. ``position`` is the one that acts inside the attention: its own, or the stack's.
+    """
 
     d_model: int
     context_length: int | None
     causal: bool
     cross: bool
+    architecture: str
     vocab_size: int | None = None
     patches: bool = False
-    token_decoder: bool = False
     packed: bool = False
     second_width: int | None = None
     queries: int = 0

@@ -6,7 +6,7 @@ role, so that the fields of a plugin take part by stating one, and a field witho
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum, auto
 from typing import Any, TypeVar
 
@@ -45,12 +45,25 @@ class Role(Enum):
     """An input length beyond which other rotary frequencies apply."""
 
 
+def field_values(part: object) -> dict[str, Any]:
+    """The values of the fields of one part by name; none for what has no fields."""
+    return (
+        {name: getattr(part, name) for name in type(part).model_fields} if isinstance(part, BaseModel) else {}
+    )
+
+
+def changed_fields(part: BaseModel, names: Iterable[str]) -> dict[str, Any]:
+    """The values of some fields of one part that differ from their defaults, by name."""
+    fields, values = type(part).model_fields, field_values(part)
+    return {name: values[name] for name in names if values[name] != fields[name].default}
+
+
 def fields_by_role(part: BaseModel) -> Iterator[tuple[str, Role, Any]]:
     """The fields of one part that state a role: name, role and value."""
-    for name, field in type(part).model_fields.items():
-        for mark in field.metadata:
+    for name, value in field_values(part).items():
+        for mark in type(part).model_fields[name].metadata:
             if isinstance(mark, Role):
-                yield name, mark, getattr(part, name)
+                yield name, mark, value
 
 
 def pairs_scaled(pairs: tuple[int, ...], total: int) -> tuple[int, ...]:
@@ -64,7 +77,7 @@ def rewritten(part: Part, change: Callable[[Any], Mapping[str, Any]]) -> Part:
 
     ``change`` returns new values of fields by name.  The result is not validated.
     """
-    inside = {name: getattr(part, name) for name in type(part).model_fields}
+    inside = field_values(part)
     changed = {name: _rewritten(value, change) for name, value in inside.items()}
     part = part.model_copy(update={name: new for name, new in changed.items() if new is not inside[name]})
     update = change(part)

@@ -8,6 +8,8 @@ from typing import Literal
 
 from pydantic import BaseModel
 
+from specs.base.roles import field_values
+
 PartRole = Literal["embedding", "position", "norm", "attention", "mixer", "feed-forward", "head", "other"]
 """The job of a part in a model, which decides the colour of its box."""
 
@@ -88,18 +90,17 @@ def visible(text: str) -> str:
 
 def plain_fields(spec: BaseModel) -> list[str]:
     """The numbers and texts among the fields of a spec, as details."""
-    fields = {name: getattr(spec, name) for name in type(spec).model_fields if name != "kind"}
     return [
         f"{name.replace('_', ' ')} {visible(value) if isinstance(value, str) else number_text(value)}"
-        for name, value in fields.items()
-        if isinstance(value, int | float | str) and not isinstance(value, bool)
+        for name, value in field_values(spec).items()
+        if name != "kind" and isinstance(value, int | float | str) and not isinstance(value, bool)
     ]
 
 
 def factor_details(multipliers: BaseModel) -> list[str]:
     """The parts that a constant factor other than 1 scales."""
-    factors = {name: getattr(multipliers, name) for name in type(multipliers).model_fields}
-    return [f"{name} {TIMES} {number_text(factor)}" for name, factor in factors.items() if factor != 1.0]
+    factors = field_values(multipliers).items()
+    return [f"{name} {TIMES} {number_text(factor)}" for name, factor in factors if factor != 1.0]
 
 
 def only_signs(widths: Iterable[int]) -> str:

@@ -1,6 +1,6 @@
-"""The keywords of ``zoo.export``, for editors and type checkers.
+"""The keywords of ``zoo.export``, for editors and type checkers, and the names that its help lists.
 
-Written by ``make digests`` from :class:`specs.files.export_options.OptionTable`.
+Written by ``make digests`` from :class:`specs.files.export_options.OptionTable` and the tables of targets and layouts.
 """
 
 from __future__ import annotations
@@ -8,6 +8,10 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from typing import Literal, TypedDict
+
+TARGETS = ("portable", "cpu", "cuda", "tensorrt", "webgpu")
+LAYOUTS = ("onnx", "genai", "optimum", "transformers-js")
+"""The names of zoo's own targets and layouts: their tables need torch."""
 
 
 class ExportKeywords(TypedDict, total=False):

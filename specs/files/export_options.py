@@ -18,14 +18,12 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from specs.base.base import Spec, custom_error
 from specs.base.errors import UserError, option_name
+from specs.files.export_keywords import LAYOUTS, TARGETS
 from specs.files.layer_outputs import requested
 
 PrecisionName = Literal["fp32", "fp16", "bf16", "int8", "int4", "q4f16"]
 CachePrecision = Literal["float", "int8", "int4"]
-TARGETS = ("portable", "cpu", "cuda", "tensorrt", "webgpu")
 _ADAPTER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-LAYOUTS = ("onnx", "genai", "optimum", "transformers-js")
-"""The names of zoo's own targets and layouts: help lists them without reading their tables, which need torch."""
 
 
 @dataclass(frozen=True)

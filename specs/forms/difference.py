@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from specs.base.errors import SpecPath, path_text
+from specs.base.roles import field_values
 from specs.forms.canonical import complete, distinct, nearly_equal
 from specs.forms.full import full
 from specs.kinds.position import NoPosition
 from specs.model.model import Model
-from specs.model.stack import STACKS, Stack
+from specs.model.stack import STACKS, Stack, StackName
 
 _NORMS = ("attention_norm", "mixer_norm", "cross_attention_norm", "feed_forward_norm")
 _OF_MODEL = ("embedding", "position", "context_length")
@@ -99,7 +100,7 @@ def differences_between(one: CompleteSpec, other: CompleteSpec) -> list[Differen
     return differing
 
 
-def _paired_stacks(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _paired_stacks(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[tuple[StackName, StackName]]:
     """The pairs of stacks to compare: by name, or the single stacks of both models."""
     ours, theirs = ([name for name in STACKS if name in data] for data in (a, b))
     if len(ours) == len(theirs) == 1:
@@ -236,9 +237,9 @@ def _is_part(value: Any) -> bool:
     return isinstance(value, Mapping) and "kind" in value
 
 
-def _stated_in(model: Model, name: str, path: SpecPath, layers: tuple[int, ...] | None) -> Any:
+def _stated_in(model: Model, name: StackName, path: SpecPath, layers: tuple[int, ...] | None) -> Any:
     """The value that a spec states at a path of a stack or of some layers, before defaults."""
-    stack: Stack | None = getattr(model, name)
+    stack = model.stack_named(name)
     if stack is not None and path[:1] == ("head",):  # the model also has a head
         return _within(stack.head, path[1:])
     return None if stack is None else _stated(model, stack, layers[0] if layers else 0, path or ("block",))
@@ -272,12 +273,12 @@ def _stated(model: Model, stack: Stack, layer: int, path: SpecPath) -> Any:
         case ("layers",):
             return _count(stack.owners())
         case key, *rest:
-            value = getattr(model if key in Model.model_fields else stack, str(key))
+            value = field_values(model if key in Model.model_fields else stack)[str(key)]
     return _within(value, rest)
 
 
 def _within(value: Any, path: Sequence[str | int]) -> Any:
     """The value at a path within a part of a spec."""
     for key in path:
-        value = getattr(value, str(key), None)
+        value = field_values(value).get(str(key))
     return value

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from specs.base.base import Spec
+from specs.base.roles import field_values
 
 
 def full(value: Any) -> Any:
@@ -14,7 +15,7 @@ def full(value: Any) -> Any:
         dumped: Any = value.model_dump(mode="json")
         if not isinstance(dumped, Mapping):
             return dumped
-        return {key: full(getattr(value, key)) for key in type(value).model_fields}
+        return {key: full(part) for key, part in field_values(value).items()}
     if isinstance(value, Mapping):
         return {key: full(item) for key, item in value.items()}
     return [full(item) for item in value] if isinstance(value, tuple) else value

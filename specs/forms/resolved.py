@@ -10,6 +10,7 @@ from pydantic.fields import FieldInfo
 
 from specs.base.base import OmitDefault
 from specs.base.registry import held_by_new_kind, kinds, slots
+from specs.base.roles import field_values
 from specs.model.model import Model
 
 
@@ -56,16 +57,16 @@ def _compact(data: Mapping[str, Any], spec: Any) -> dict[str, Any]:
     compact = {}
     for key, value in data.items():
         is_part = isinstance(value, Mapping) and key != "blocks"
-        kept = _compact(value, _part(spec, key)) if is_part else value
+        kept = _compact(value, _parts(spec).get(key)) if is_part else value
         is_kept = kept not in (None, "", {}) or (value is None and _states_null(spec, key))
         if is_kept and not _is_omitted(spec, key, value):
             compact[key] = kept
     return compact
 
 
-def _part(spec: Any, key: str) -> Any:
-    """The part of a spec under a key, or one of several parts by name."""
-    return spec.get(key) if isinstance(spec, Mapping) else getattr(spec, key, None)
+def _parts(spec: Any) -> Mapping[str, Any]:
+    """The parts of a spec by key, or several parts by name."""
+    return spec if isinstance(spec, Mapping) else field_values(spec)
 
 
 def _changes(data: Mapping[str, Any], base: Mapping[str, Any], spec: Any) -> dict[str, Any]:
@@ -74,7 +75,7 @@ def _changes(data: Mapping[str, Any], base: Mapping[str, Any], spec: Any) -> dic
     if base.get("kind") != data.get("kind"):
         base = held_by_new_kind(base, data["kind"])
     for key, value in data.items():
-        below, part = base.get(key), getattr(spec, key, None)
+        below, part = base.get(key), field_values(spec).get(key)
         if below is None:
             changes |= {} if value is None and key in base else _compact({key: value}, spec)
         elif isinstance(value, Mapping) and isinstance(below, Mapping):

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from specs.base.base import Component, RuleContext
+from specs.base.roles import field_values
 from specs.forms.canonical import acting_position, embedding_in_full
 from specs.forms.full import full
 from specs.kinds.attention import MultiHeadShape
@@ -25,16 +26,16 @@ def written_out(model: Model) -> dict[str, Any]:
     """
     stacks = dict(model.stacks())
     data: dict[str, Any] = {}
-    for key in type(model).model_fields:
+    for key, value in field_values(model).items():
         if key in stacks:
             data[key] = _stack(key, model)
         elif key not in _BY_STACK:
-            data[key] = full(getattr(model, key))
+            data[key] = full(value)
     return _stated(data)
 
 
 def _stack(name: StackName, model: Model) -> dict[str, Any]:
-    stack: Stack = getattr(model, name)
+    stack = model.stack(name)
     width, context = model.width_of(stack), model.rule_context(name, stack)
 
     def block(named: str | None) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from specs.base.base import (
     Slot,
 )
 from specs.base.registry import interface, register
+from specs.base.roles import field_values
 from specs.kinds.altup import LowRankResidual
 from specs.kinds.attention import MultiHeadShape
 from specs.kinds.feed_forward import FeedForward
@@ -23,6 +24,9 @@ from specs.kinds.per_layer_embedding import PerLayerEmbedding
 from specs.kinds.position import PositionKind
 from specs.kinds.residual import Add, Residual
 from specs.kinds.sharing import Sharing
+
+BRANCH_OPTIONS = ("mixer", "residual", "feed_forward_residual", "layer_scale", "sharing")
+"""Fields that a block which arranges its branches in its own way refuses."""
 
 
 @interface("block")
@@ -85,19 +89,19 @@ class BlockParts(Component):
             "residual",
             "feed_forward_residual",
         )
+        fields = field_values(self)
         for key in keys:
-            part = getattr(self, key)
-            if part is not None:
+            if (part := fields[key]) is not None:
                 yield key, part
 
     def part_of(self, name: str) -> DescribedSpec | None:
         """The spec of the module of a name, if a field of that name, or a default, states it."""
-        part = getattr(self, name, None) or (self.attention if name == "cross_attention" else None)
+        part = field_values(self).get(name) or (self.attention if name == "cross_attention" else None)
         return part if isinstance(part, DescribedSpec) else None
 
     def norm_of(self, branch: str) -> Component:
         """The norm of a branch: attention, cross_attention or feed_forward."""
-        own: Component | None = getattr(self, f"{branch}_norm", None)
+        own: Component | None = field_values(self).get(f"{branch}_norm")
         return own or self.norm
 
     def residual_of(self, branch: str) -> Component:
@@ -222,8 +226,9 @@ class BlockParts(Component):
     def _norm_faults(self) -> Iterable[Fault]:
         """Norms of branches that the block does not have."""
         branches = self.branches()
+        fields = field_values(self)
         for branch in ("attention", "mixer", "feed_forward"):
-            own = getattr(self, f"{branch}_norm")
+            own = fields[f"{branch}_norm"]
             if own is not None and branch not in branches:
                 beside = branch == "mixer" and self.mixer is not None
                 rule = (

@@ -6,14 +6,13 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from specs.base.base import Fault, RuleContext, Width
+from specs.base.base import Fault, RuleContext, Width, default_faults
 from specs.base.registry import register
 from specs.base.roles import Role
 from specs.kinds.attention import MultiHeadShape
-from specs.kinds.block import BlockParts
+from specs.kinds.block import BRANCH_OPTIONS, BlockParts
 from specs.kinds.feed_forward import FeedForward
 from specs.kinds.mixer import Attention
-from specs.kinds.residual import Add
 
 
 @register("block")
@@ -39,18 +38,7 @@ class Bottleneck(BlockParts):
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         yield from super().faults(replace(context, d_model=self.width))
-        simple = (
-            ("residual", self.residual if self.residual != Add() else None),
-            ("feed_forward_residual", self.feed_forward_residual),
-            ("mixer", self.mixer),
-            ("layer_scale", self.layer_scale),
-            ("sharing", self.sharing),
-        )
-        for key, value in simple:
-            if value is not None:
-                yield Fault(
-                    (key,), "must not be set in a bottleneck", getattr(value, "kind", value), "Remove it."
-                )
+        yield from default_faults(self, BRANCH_OPTIONS, "must not be set in a bottleneck")
         if not isinstance(self.attention, MultiHeadShape):
             rule = "must project queries, keys and values by heads in a bottleneck"
             remedy = "Use multi_head, grouped_query or multi_query."
@@ -58,7 +46,7 @@ class Bottleneck(BlockParts):
         elif self.attention.values == "keys":
             rule = "must be projected in a bottleneck, whose keys read another input"
             yield Fault(("attention", "values"), rule, "keys", "Remove it.")
-        elif getattr(self.attention.position or context.position, "gated", False):
+        elif (self.attention.position or context.position).gates_layers:
             rule = "must not have a gated position in a bottleneck, whose queries and values read different inputs"
             yield Fault(("attention",), rule, self.attention.kind, "Set gated: false in the position.")
         if context.causal:

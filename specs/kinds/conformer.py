@@ -61,10 +61,8 @@ class Conformer(BlockParts):
     """How the output of each feed-forward joins the residual stream. Default: half of it is added."""
     output_is_normalised: ClassVar[bool] = True
 
-    @property
-    def first_feed_forward(self) -> Component:
-        """The feed-forward of the first branch."""
-        return self.feed_forward
+    def part_of(self, name: str) -> DescribedSpec | None:
+        return super().part_of("feed_forward" if name == "first_feed_forward" else name)
 
     def residual_of(self, branch: str) -> Component:
         return super().residual_of("feed_forward" if branch == "first_feed_forward" else branch)

@@ -16,10 +16,11 @@ from specs.base.base import (
     Slot,
     Spec,
     Width,
+    default_faults,
 )
 from specs.base.descriptions import ValueDescriptions
 from specs.base.registry import interface, register
-from specs.base.roles import Role
+from specs.base.roles import Role, changed_fields
 from specs.base.words import SIZES, TIMES, WIDTHS, PartContext, PositionStep, Step
 from specs.kinds.norm import Norm, norm_steps
 
@@ -161,6 +162,19 @@ class EmbeddingKind(Component):
         """The number of values of a patch of packed images; 0 for other inputs."""
         return 0
 
+    @property
+    def owns_table(self) -> bool:
+        """Whether a decoder has a token table of its own."""
+        return False
+
+    def unread_faults(self, block: str) -> Iterator[Fault]:
+        """The violated rule of a second stream that no block reads, of blocks of a kind."""
+        yield from ()
+
+    def with_mask_below(self, vocabulary: int) -> Self:
+        """The same embedding with a mask token of a smaller vocabulary, if it knows one."""
+        return self
+
     def table_width(self, d_model: int) -> int:
         """The width of the token table, or of the vectors if there is none."""
         return d_model
@@ -223,6 +237,23 @@ class TokenDropout(Spec):
     """Id of the mask token, below `vocab_size`."""
     rate: Annotated[float, Field(ge=0, lt=1)] = 0.12
     """Share of mask tokens in training: vectors are multiplied by (1 - rate) / (1 - the input's share)."""
+
+    def faults(self, context: RuleContext) -> Iterator[Fault]:
+        """The violated rules of a scale by the share of mask tokens."""
+        if context.architecture != "encoder" or context.causal:
+            yield Fault(
+                (),
+                "requires an encoder that is not causal, because it counts the mask tokens of the whole input",
+                self.token,
+                "Remove it.",
+            )
+        if context.vocab_size is not None and self.token >= context.vocab_size:
+            yield Fault(
+                ("token",),
+                f"must be below vocab_size, which is {context.vocab_size}",
+                self.token,
+                f"Use 0 to {context.vocab_size - 1}.",
+            )
 
 
 CORNERS = 8
@@ -345,12 +376,43 @@ class Tokens(EmbeddingKind):
                 True,
                 "Add projection: {place: first}, or remove it.",
             )
-        readers = [key for key in ("boxes", "layout", "corners") if getattr(self, key) is not None]
+        if context.architecture != "encoder":
+            keys = ("tasks", "boxes", "layout", "corners", "trigrams")
+            yield from default_faults(self, keys, "requires architecture: encoder")
+        if self.token_dropout is not None:
+            yield from (fault.under("token_dropout") for fault in self.token_dropout.faults(context))
+        if self.norm and (self.projection or self.width) and context.architecture == "vision-language":
+            yield Fault(
+                ("norm",),
+                "must not be combined with a width or a projection in a vision-language model, whose images have the norm too",
+                self.norm.kind,
+                "Remove it.",
+            )
+        readers = [*changed_fields(self, ("boxes", "layout", "corners"))]
         if len(readers) > 1:
             rule = f"must not be set beside {readers[0]}, which reads the boxes"
             yield Fault((readers[1],), rule, "a value", "Remove one of the two.")
         if self.layout is not None:
             yield from self._layout_faults(self.layout, context)
+
+    def unread_faults(self, block: str) -> Iterator[Fault]:
+        if self.layout is not None:
+            remedy = "Use blocks of kind two_streams, or remove it."
+            yield Fault(("layout",), "must be read by the blocks", block, remedy)
+        elif self.corners is not None:
+            remedy = "Set the position of the attention to {kind: relative_boxes}, or remove it."
+            yield Fault(("corners",), "must be read by the blocks", block, remedy)
+
+    @property
+    def owns_table(self) -> bool:
+        return self.own_table
+
+    def with_mask_below(self, vocabulary: int) -> Self:
+        dropout = self.token_dropout
+        if dropout is None or dropout.token < vocabulary:
+            return self
+        smaller = dropout.model_copy(update={"token": vocabulary - 1})
+        return self.model_copy(update={"token_dropout": smaller})
 
     def _layout_faults(self, layout: Layout, context: RuleContext) -> Iterator[Fault]:
         if context.d_model % 6:

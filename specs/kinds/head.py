@@ -93,6 +93,16 @@ class HeadKind(Component):
         return self
 
     @property
+    def label_count(self) -> int | None:
+        """The number of classes that config files name; None without classes."""
+        return None
+
+    @property
+    def pools_last(self) -> bool:
+        """Whether it reads the vector of the last token alone."""
+        return False
+
+    @property
     def span_width(self) -> int | None:
         """The largest number of words in the spans that it scores; None if it reads no words."""
         return None

@@ -31,6 +31,10 @@ class Masks(HeadKind):
     norm: Norm = LayerNorm(eps=1e-6)
     """Norm after each doubling."""
 
+    @property
+    def label_count(self) -> int | None:
+        return self.labels
+
     def steps(self, context: PartContext) -> Iterator[Step | Output]:
         yield Step("Classes of queries", "classes", (WIDTHS,))
         yield Output("Class logits", product("B", "queries", self.labels + 1))

@@ -33,7 +33,7 @@ class NextToken(EmbeddingKind):
         yield PositionStep()
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
-        if not context.token_decoder:
+        if context.architecture != "decoder":
             yield Fault(
                 ("kind",),
                 "belongs to a decoder of its own, which reads the hidden states of another model",

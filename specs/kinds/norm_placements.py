@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from specs.base.base import (
     Fault,
     RuleContext,
+    default_faults,
 )
 from specs.base.descriptions import ValueDescriptions
 from specs.base.registry import register
@@ -37,15 +38,10 @@ class Parallel(BlockParts):
                 self.feed_forward_residual.kind,
                 "Set residual.",
             )
-        for key in ("attention_norm", "mixer_norm", "feed_forward_norm"):
-            own = getattr(self, key)
-            if self.norms == "shared" and own is not None:
-                yield Fault(
-                    (key,),
-                    "must not be set if the branches share one norm",
-                    own.kind,
-                    "Set norms: separate, or remove it.",
-                )
+        if self.norms == "shared":
+            norms = ("attention_norm", "mixer_norm", "feed_forward_norm")
+            rule = "must not be set if the branches share one norm"
+            yield from default_faults(self, norms, rule, "Set norms: separate, or remove it.")
 
 
 @register("block")

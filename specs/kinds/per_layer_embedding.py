@@ -35,7 +35,7 @@ class PerLayerEmbedding(DescribedSpec):
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         """The violated rules of the norm and the stack."""
         yield from (fault.under("norm") for fault in self.norm.faults(context))
-        if not context.token_decoder:
+        if context.architecture != "decoder":
             yield Fault(
                 (),
                 "belongs to architecture: decoder, whose layers can read its tokens",

@@ -76,8 +76,18 @@ class PositionKind(Component):
         return not self.is_none
 
     @property
-    def scales_queries(self) -> bool:
-        """Whether queries grow with their position."""
+    def query_growth(self) -> QueryScaling | None:
+        """The growth of queries with their position, or None."""
+        return None
+
+    @property
+    def gates_layers(self) -> bool:
+        """Whether each layer multiplies its bias by a gate."""
+        return False
+
+    @property
+    def rotates_input(self) -> bool:
+        """Whether it rotates the input of the query and key projections."""
         return False
 
     @property
@@ -149,8 +159,8 @@ class NoPosition(PositionKind):
     """Growth of the queries with their position, in a causal stack (Llama 4). Default: none."""
 
     @property
-    def scales_queries(self) -> bool:
-        return self.query_scaling is not None
+    def query_growth(self) -> QueryScaling | None:
+        return self.query_scaling
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         if self.query_scaling is not None and not context.causal:

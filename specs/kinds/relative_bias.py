@@ -38,6 +38,10 @@ class RelativeBias(PositionKind):
         return not self.gated
 
     @property
+    def gates_layers(self) -> bool:
+        return self.gated
+
+    @property
     def farthest(self) -> int:
         return self.max_distance
 

@@ -73,15 +73,19 @@ class Rope(PositionKind):
         return None if self.scaling is None else self.scaling.switch_length
 
     @property
-    def scales_queries(self) -> bool:
-        return self.query_scaling is not None
+    def query_growth(self) -> QueryScaling | None:
+        return self.query_scaling
+
+    @property
+    def rotates_input(self) -> bool:
+        return self.rotates == "input"
 
     def details(self, context: PartContext) -> list[str]:
         width = context.width
         part = [] if self.dimensions in (None, width) else [f"{self.dimensions} of {width} dims"]
         scaling = [] if self.scaling is None else [self.scaling.brief]
         axes = [] if self.sections is None else ["frames, rows and columns"]
-        turned = ["of the input"] if self.rotates == "input" else []
+        turned = ["of the input"] if self.rotates_input else []
         stored = ["stored frequencies"] if self.frequencies == "stored" else []
         return [f"θ {number_text(self.theta)}", *part, *scaling, *axes, *turned, *stored]
 
@@ -127,7 +131,7 @@ class Rope(PositionKind):
 
     def attention_faults(self, attention: AttentionKind, context: RuleContext) -> Iterable[Fault]:
         width = attention.head_width(context.d_model)
-        if self.rotates == "input":
+        if self.rotates_input:
             yield from self._input_faults(attention, width, context)
         if self.sections is not None and 2 * sum(self.sections.pairs) != (self.dimensions or width):
             yield Fault(
@@ -166,7 +170,7 @@ class Rope(PositionKind):
             )
 
     def layer_faults(self, others: Sequence[PositionKind]) -> Iterable[Fault]:
-        if self.sections is not None and any(other.scales_queries for other in others):
+        if self.sections is not None and any(other.query_growth for other in others):
             yield Fault(
                 ("sections",),
                 "must not be set beside query_scaling of some layers: where pairs rotate by axis there is no single position",

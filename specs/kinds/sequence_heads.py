@@ -43,6 +43,10 @@ class SequenceHead(TransformingHead):
         token = self.pooling.token if isinstance(self.pooling, AtToken) else None
         return token if isinstance(token, int) else None
 
+    @property
+    def pools_last(self) -> bool:
+        return self.pooling == "last"
+
     def seeking(self, token: int) -> Self:
         return self.model_copy(update={"pooling": AtToken(token=token)})
 
@@ -111,6 +115,10 @@ class Classification(SequenceHead):
     dropout: Dropout = 0.0
     """Dropout probability before the classifier during training."""
 
+    @property
+    def label_count(self) -> int | None:
+        return self.labels
+
     def steps(self, context: PartContext) -> Iterator[Step | Output]:
         yield from self.vector_steps()
         yield Step("Classifier", "labels", (WIDTHS,))
@@ -125,6 +133,10 @@ class DistilledClassification(HeadKind):
     kind: Literal["distilled_classification"] = "distilled_classification"
     labels: Width
     """Number of classes."""
+
+    @property
+    def label_count(self) -> int | None:
+        return self.labels
 
     def embedding_faults(self, embedding: EmbeddingKind, width: int) -> Iterable[Fault]:
         if not embedding.has_distillation_token:

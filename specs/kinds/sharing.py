@@ -7,15 +7,8 @@ from pydantic import Field
 
 from specs.base.base import Component, Fault, Spec, Width
 from specs.base.roles import Role
-from specs.kinds.attention import MultiHeadShape
 from specs.kinds.feed_forward import TwoLayer
-
-
-def _lacks_projections(attention: Component | None) -> bool:
-    """Whether keys or values are not projected by a matrix of their own."""
-    return isinstance(attention, MultiHeadShape) and (
-        attention.reuses_keys_values or attention.values == "keys"
-    )
+from specs.kinds.mixer import AttentionKind
 
 
 class Adapters(Spec):
@@ -30,7 +23,7 @@ class Adapters(Spec):
     """Whether the projections into the feed-forward have adapters; `gate` and `up` have the first matrix in common
     (Zamba 2)."""
 
-    def faults(self, attention: Component | None, feed_forward: Component | None) -> Iterable[Fault]:
+    def faults(self, attention: AttentionKind | None, feed_forward: Component | None) -> Iterable[Fault]:
         """The violated rules, for the parts of a block."""
         if not (self.attention or self.feed_forward):
             yield Fault(
@@ -39,19 +32,16 @@ class Adapters(Spec):
                 False,
                 "Set one of them, or remove adapters.",
             )
-        fitting = (
-            ("attention", attention, MultiHeadShape, "multi_head, grouped_query or multi_query"),
-            ("feed_forward", feed_forward, TwoLayer, "mlp or gated"),
+        if self.attention and attention is not None and not attention.has_own_values:
+            rule = "must be false for an attention without a projection of keys and one of values"
+            yield Fault(("attention",), rule, True, "Remove it.")
+        by_heads = attention is not None and attention.projects_heads
+        unfit = (
+            ("attention", self.attention and not by_heads, "multi_head, grouped_query or multi_query"),
+            ("feed_forward", self.feed_forward and not isinstance(feed_forward, TwoLayer), "mlp or gated"),
         )
-        for key, part, kinds, names in fitting:
-            if key == "attention" and self.attention and _lacks_projections(part):
-                yield Fault(
-                    (key,),
-                    "must be false for an attention without a projection of keys and one of values",
-                    True,
-                    "Remove it.",
-                )
-            if getattr(self, key) and not isinstance(part, kinds):
+        for key, is_unfit, names in unfit:
+            if is_unfit:
                 yield Fault(
                     (key,),
                     f"must be false unless the block has {key} of kind {names}",
@@ -76,7 +66,7 @@ class Sharing(Spec):
         adapted = self.adapters.attention if part == "attention" else self.adapters.feed_forward
         return [sets, f"adapters of rank {self.adapters.rank:,}"] if adapted else [sets]
 
-    def faults(self, attention: Component | None, feed_forward: Component | None) -> Iterable[Fault]:
+    def faults(self, attention: AttentionKind | None, feed_forward: Component | None) -> Iterable[Fault]:
         """The violated rules, for the parts of a block."""
         if attention is None and feed_forward is None:
             yield Fault(

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import ClassVar, Literal
 
-from specs.base.base import Fault, RuleContext
+from specs.base.base import Fault, RuleContext, default_faults
 from specs.base.registry import register
 from specs.kinds.attention import MultiHeadShape
 from specs.kinds.block import BlockParts
@@ -21,7 +21,8 @@ class SideTransformer(BlockParts):
         return ("attention", "feed_forward", "mixer")
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
-        missing = [key for key in ("attention", "feed_forward", "mixer") if getattr(self, key) is None]
+        parts = {"attention": self.attention, "feed_forward": self.feed_forward, "mixer": self.mixer}
+        missing = [key for key, part in parts.items() if part is None]
         for key in missing:
             yield Fault(
                 (key,), "must be set in a side_transformer block", None, f"Add {key}, or use pre_norm."
@@ -44,11 +45,8 @@ class SideTransformer(BlockParts):
                 None,
                 f"Set head_dim; heads that share this width are {width / self.attention.heads:g} wide.",
             )
-        for key in ("feed_forward_residual", "layer_scale"):
-            if (value := getattr(self, key)) is not None:
-                yield Fault(
-                    (key,),
-                    "must not be set in a side_transformer block, because only its mixer joins the residual stream",
-                    getattr(value, "kind", value),
-                    "Remove it.",
-                )
+        yield from default_faults(
+            self,
+            ("feed_forward_residual", "layer_scale"),
+            "must not be set in a side_transformer block, because only its mixer joins the residual stream",
+        )

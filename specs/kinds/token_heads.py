@@ -25,6 +25,10 @@ class TokenClassification(TransformingHead):
     dropout: Dropout = 0.0
     """Dropout probability before the classifier during training."""
 
+    @property
+    def label_count(self) -> int | None:
+        return self.labels
+
     def steps(self, context: PartContext) -> Iterator[Step | Output]:
         yield from dense_steps(self)
         yield Step("Classifier of tokens", "labels", (WIDTHS,))
@@ -89,6 +93,10 @@ class CTC(HeadKind):
     """Id of the blank, below `labels`: the padding token of wav2vec2."""
     dropout: Dropout = 0.0
     """Dropout probability before the output layer during training."""
+
+    @property
+    def label_count(self) -> int | None:
+        return self.labels
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         if self.blank >= self.labels:

@@ -4,14 +4,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import ClassVar, Literal
 
-from specs.base.base import Fault, RuleContext
+from specs.base.base import Fault, RuleContext, default_faults
 from specs.base.registry import register
 from specs.base.words import PartContext, plain_fields
 from specs.kinds.attention import MultiHead
-from specs.kinds.block import BlockParts
+from specs.kinds.block import BRANCH_OPTIONS, BlockParts
 from specs.kinds.feed_forward import FeedForward
 from specs.kinds.mixer import Attention
-from specs.kinds.residual import Add
 
 
 @register("block")
@@ -57,24 +56,12 @@ class TwoStreams(BlockParts):
         second = replace(context, d_model=context.second_width)
         yield from (fault.under("second_feed_forward") for fault in self.second_feed_forward.faults(second))
         yield from self._attention_faults(context.second_width)
-        own = {
-            "residual": Add(),
-            "feed_forward_residual": None,
-            "mixer": None,
-            "layer_scale": None,
-            "sharing": None,
-        }
-        for key, plain in own.items():
-            if (value := getattr(self, key)) != plain:
-                rule = "must not be set in a block of two streams"
-                yield Fault((key,), rule, getattr(value, "kind", value), "Remove it.")
+        yield from default_faults(self, BRANCH_OPTIONS, "must not be set in a block of two streams")
 
     def _attention_faults(self, width: int) -> Iterable[Fault]:
         """An attention that is not the same in both streams but for its width."""
         attention = self.attention
         same = {"kind", "heads", "head_dim", "bias", "scale", "dropout"}
-        others = [] if not isinstance(attention, MultiHead) else sorted(attention.model_fields_set - same)
-        others = [key for key in others if getattr(attention, key) != MultiHead.model_fields[key].default]
         if not isinstance(attention, MultiHead):
             yield Fault(
                 ("attention", "kind"),
@@ -82,10 +69,11 @@ class TwoStreams(BlockParts):
                 attention.kind,
                 "Use multi_head.",
             )
-        elif others:
-            rule = "must not be set in a block of two streams"
-            yield Fault(("attention", others[0]), rule, "a value", "Remove it.")
-        elif width % attention.heads:
+            return
+        rule = "must not be set in a block of two streams"
+        faults = [*default_faults(attention, sorted(MultiHead.model_fields.keys() - same), rule)]
+        yield from (fault.under("attention") for fault in faults)
+        if not faults and width % attention.heads:
             yield Fault(
                 ("attention", "heads"),
                 f"must divide the width of the second stream, which is {width}",

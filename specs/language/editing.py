@@ -11,10 +11,9 @@ import yaml
 
 from specs.base.errors import SpecError, SpecPath
 from specs.base.registry import held_by_new_kind
-from specs.language.reading import read_text
+from specs.language.reading import LOADER, read_text
 from specs.language.writing import dump, flow
 
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _SOURCE = "the spec"
 
 
@@ -116,7 +115,7 @@ class _Tree:
 
     @classmethod
     def of(cls, text: str) -> _Tree:
-        return cls(text, yaml.compose(text, Loader=_Loader))
+        return cls(text, yaml.compose(text, Loader=LOADER))
 
     def node(self, path: SpecPath) -> tuple[Any, Any]:
         """The key and value nodes at a path; None where there is none, or where only an alias leads there."""

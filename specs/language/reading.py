@@ -13,7 +13,7 @@ from specs.base.suggest import suggestion
 from specs.language.document import MAX_BYTES, MAX_DEPTH, MAX_DIGITS, MAX_KEY, MAX_NODES, TYPES, Document
 from specs.language.scalars import TAGS, is_huge, resolve
 
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _NEWLINE = re.compile("\r\n|[\r\n]")
 _ALIGN = "Align the line with its neighbours; put nothing after a quoted or bracketed value."
@@ -82,7 +82,7 @@ class Reader:
         opened: list[int] = []
         documents = values = 0
         try:
-            for index, event in enumerate(yaml.parse(self.text, Loader=_Loader)):
+            for index, event in enumerate(yaml.parse(self.text, Loader=LOADER)):
                 self.events.append(event)
                 position = event.start_mark
                 if isinstance(event, yaml.DocumentStartEvent):

@@ -29,7 +29,7 @@ def read_file(path: str | os.PathLike[str]) -> Document:
         rule = "the file must be readable, but permission is denied"
         refuse(source, rule, "Grant it, for example with chmod u+r.")
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
+        reason = (error.strerror if isinstance(error, OSError) else None) or error
         refuse(source, f"the file must be readable: {reason}", "Check the path.")
     if len(content) > MAX_BYTES:
         refuse(source, *TOO_LARGE)

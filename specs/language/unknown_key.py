@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 from specs.base import registry
 from specs.base.base import Slot, Spec
@@ -72,7 +72,7 @@ def _class_of(annotations: Sequence[Any], value: Mapping[str, Any]) -> type[Spec
             return known.spec if known else None
         if isinstance(part, type) and issubclass(part, Spec):
             return part
-        if part is not dict and getattr(part, "__origin__", None) is not dict and get_args(part):
+        if part is not dict and get_origin(part) is not dict and get_args(part):
             candidate = _class_of(get_args(part), value)
             if candidate is not None:
                 return candidate

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from specs.base.base import Component, Fault
 from specs.base.errors import MISSING
-from specs.kinds.embedding import Tokens
 from specs.model.stack import StackName
 
 if TYPE_CHECKING:
@@ -50,9 +48,7 @@ def meeting_faults(model: Model) -> Iterable[Fault]:
         if head is None or not (head.gives_boxes if boxes else head.sequence_output is not None):
             yield _unfit_head(head, boxes=boxes).under(name)
             continue
-        vocabulary = model.vocab_size if model.embedding_of(stack).takes_tokens else None
-        context = replace(model.rule_context(name, stack), vocab_size=vocabulary)
-        yield from (fault.under(name, "head") for fault in head.faults(context))
+        yield from (fault.under(name, "head") for fault in head.faults(model.rule_context(name, stack)))
         widths[name] = head.vector_width(model.width_of(stack))
     if len(set(widths.values())) > 1:
         yield Fault(
@@ -103,8 +99,8 @@ def connector_faults(model: Model) -> Iterable[Fault]:
         )
     if connector is None or model.image is None or model.decoder is None:
         return
-    context = replace(model.rule_context("decoder", model.decoder), vocab_size=model.vocab_size)
-    yield from (fault.under("connector") for fault in connector.faults(context))
+    faults = connector.faults(model.rule_context("decoder", model.decoder))
+    yield from (fault.under("connector") for fault in faults)
     images = model.embedding_of(model.image)
     yield from _deepstack_faults(model, connector)
     if images.packed:
@@ -130,14 +126,6 @@ def connector_faults(model: Model) -> Iterable[Fault]:
             f"must divide the number of patches in a row{pooled}, which is {images.patch_grid.rows // connector.pool}",
             connector.shuffle,
             "Use a divisor, such as 1.",
-        )
-    reads = model.embedding_of(model.decoder)
-    if isinstance(reads, Tokens) and reads.norm and (reads.projection or reads.width):
-        yield Fault(
-            ("embedding", "norm") if model.decoder.embedding is None else ("decoder", "embedding", "norm"),
-            "must not be combined with a width or a projection in a vision-language model, whose images have the norm too",
-            reads.norm.kind,
-            "Remove it.",
         )
     if model.position_of(model.decoder).embedded:
         yield Fault(

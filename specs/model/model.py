@@ -116,6 +116,12 @@ class Model(Tabular, Spec):
             name
         ]
 
+    def stack(self, name: StackName) -> Stack:
+        """The stack of a name that the model has."""
+        stack = self.stack_named(name)
+        assert stack is not None
+        return stack
+
     def position_of(self, stack: Stack) -> PositionKind:
         """The effective position kind of a stack."""
         return stack.position or self.position
@@ -187,9 +193,7 @@ class Model(Tabular, Spec):
     @property
     def last_stack(self) -> Stack:
         """The stack whose output the head reads: in a dual encoder, the text encoder."""
-        stack = self.stack_named(self.last_stack_name)
-        assert stack is not None
-        return stack
+        return self.stack(self.last_stack_name)
 
     @property
     def last_stack_name(self) -> StackName:
@@ -220,15 +224,17 @@ class Model(Tabular, Spec):
     def rule_context(self, name: StackName, stack: Stack) -> RuleContext:
         """The properties of the model that the rules of a stack's parts depend on."""
         cross = name == "decoder" and self.architecture == "encoder-decoder"
+        embedding = self.embedding_of(stack)
         return RuleContext(
             self.width_of(stack),
             self.context_length_of(stack),
             causal=self.is_causal(name),
             cross=cross,
-            patches=self.embedding_of(stack).of_patches,
-            packed=self.embedding_of(stack).packed,
-            token_decoder=self.architecture == "decoder",
-            second_width=self.embedding_of(stack).second_width,
+            architecture=self.architecture,
+            vocab_size=self.vocab_size if embedding.takes_tokens else None,
+            patches=embedding.of_patches,
+            packed=embedding.packed,
+            second_width=embedding.second_width,
             queries=0 if stack.queries is None else stack.queries.count,
             position=self.position_of(stack),
         )

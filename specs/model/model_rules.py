@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from specs.base.base import Fault
 from specs.base.errors import MISSING
-from specs.kinds.embedding import EmbeddingKind, TokenDropout, Tokens
+from specs.kinds.embedding import EmbeddingKind
 from specs.model.image_rules import meeting_faults
 from specs.model.stack import STACKS, STACKS_OF, Stack, StackName
 
@@ -95,28 +95,8 @@ def embedding_faults(model: Model) -> Iterable[Fault]:
                 embedding.kind,
                 "Set architecture: encoder, or use spectrogram or filtered_waveform.",
             )
-        if isinstance(embedding, Tokens) and embedding.token_dropout is not None:
-            faults = _token_dropout_faults(model, embedding.token_dropout)
-            yield from (fault.under(*path, "token_dropout") for fault in faults)
-        if isinstance(embedding, Tokens) and model.architecture != "encoder":
-            for key in ("tasks", "boxes", "layout", "corners", "trigrams"):
-                if count := getattr(embedding, key):
-                    yield Fault(
-                        (*path, key),
-                        "requires architecture: encoder",
-                        "a layout" if key == "layout" else count,
-                        "Remove it.",
-                    )
-        second = "layout" if getattr(embedding, "layout", None) is not None else "corners"
         if embedding.second_width is not None and not any(b.reads_second for b in stack.layer_blocks()):
-            yield Fault(
-                (*path, second),
-                "must be read by the blocks",
-                stack.block.kind,
-                "Use blocks of kind two_streams, or remove it."
-                if second == "layout"
-                else "Set the position of the attention to {kind: relative_boxes}, or remove it.",
-            )
+            yield from (fault.under(*path) for fault in embedding.unread_faults(stack.block.kind))
         yield from _length_faults(model, name, stack)
         if embedding.packed and (name, model.architecture) != (
             "image",
@@ -137,9 +117,9 @@ def _table_faults(model: Model, embeddings: Mapping[StackName, EmbeddingKind]) -
     tables = {
         embedding.table_width(model.width_of(stack))
         for name, stack in model.stacks()
-        if isinstance(embedding := embeddings[name], Tokens)
+        if (embedding := embeddings[name]).takes_tokens
     }
-    if len(tables) > 1 and not getattr(embeddings.get("decoder"), "own_table", False):
+    if len(tables) > 1 and not ("decoder" in embeddings and embeddings["decoder"].owns_table):
         yield Fault(
             ("decoder", "embedding", "width"),
             "must equal that of the encoder's embedding, because the two share a token table",
@@ -147,7 +127,7 @@ def _table_faults(model: Model, embeddings: Mapping[StackName, EmbeddingKind]) -
             f"Use {next(iter(tables - {model.embedding_width}))}, or set own_table: true.",
         )
     for name, stack in model.stacks():
-        if getattr(embeddings[name], "own_table", False) and not _may_own_table(model, name, stack):
+        if embeddings[name].owns_table and not _may_own_table(model, name, stack):
             yield Fault(
                 ("embedding", "own_table") if stack.embedding is None else (name, "embedding", "own_table"),
                 "belongs to the decoder of an encoder-decoder whose encoder reads tokens too",
@@ -161,24 +141,6 @@ def _may_own_table(model: Model, name: StackName, stack: Stack) -> bool:
     encoder = model.encoder
     shares = model.architecture == "encoder-decoder" and name == "decoder" and encoder is not None
     return shares and stack.embedding is not None and model.embedding_of(encoder).takes_tokens  # type: ignore[arg-type]
-
-
-def _token_dropout_faults(model: Model, dropout: TokenDropout) -> Iterable[Fault]:
-    """The violated rules of a scale by the share of mask tokens."""
-    if model.architecture != "encoder" or model.is_causal("encoder"):
-        yield Fault(
-            (),
-            "requires an encoder that is not causal, because it counts the mask tokens of the whole input",
-            dropout.token,
-            "Remove it.",
-        )
-    if model.vocab_size is not None and dropout.token >= model.vocab_size:
-        yield Fault(
-            ("token",),
-            f"must be below vocab_size, which is {model.vocab_size}",
-            dropout.token,
-            f"Use 0 to {model.vocab_size - 1}.",
-        )
 
 
 def _length_faults(model: Model, name: str, stack: Stack) -> Iterable[Fault]:
@@ -224,9 +186,7 @@ def position_faults(model: Model) -> Iterable[Fault]:
 
 def head_faults(model: Model) -> Iterable[Fault]:
     """The violated rules of the head, and of what it reads."""
-    context = replace(
-        model.rule_context(model.last_stack_name, model.last_stack), vocab_size=model.vocab_size
-    )
+    context = model.rule_context(model.last_stack_name, model.last_stack)
     yield from (fault.under("head") for fault in model.head.faults(context))
     yield from meeting_faults(model)
     embedding = model.embedding_of(model.last_stack)

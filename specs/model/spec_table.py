@@ -7,6 +7,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from specs.base.roles import field_values
+
 LEFT_OUT = frozenset({"name", "summary", "source", "year", "expect"})
 """The fields of a model that say nothing about its architecture."""
 
@@ -17,13 +19,14 @@ def spec_rows(part: BaseModel, path: str = "", base: object = None) -> Iterator[
     ``base`` is the part that this one varies: values that both have are left out.
     """
     fields = type(part).model_fields
+    theirs = field_values(base)
     values = {
         name: value
-        for name, field in fields.items()
-        if ((value := getattr(part, name)) is not None or getattr(base, name, None) is not None)
+        for name, value in field_values(part).items()
+        if (value is not None or theirs.get(name) is not None)
         and (path or name not in LEFT_OUT)
-        and (name == "kind" or value != field.get_default())
-        and (base is None or value != getattr(base, name, None))
+        and (name == "kind" or value != fields[name].get_default())
+        and (base is None or value != theirs.get(name))
     }
     inner = {name: value for name, value in values.items() if isinstance(value, BaseModel | dict)}
     own = {name: value for name, value in values.items() if name not in inner}
@@ -34,7 +37,7 @@ def spec_rows(part: BaseModel, path: str = "", base: object = None) -> Iterator[
     else:
         yield from ((name, _text(value)) for name, value in own.items())
     for name, value in inner.items():
-        yield from _inner_rows(f"{path}.{name}".lstrip("."), value, part, getattr(base, name, None))
+        yield from _inner_rows(f"{path}.{name}".lstrip("."), value, part, theirs.get(name))
 
 
 def _inner_rows(path: str, value: Any, owner: BaseModel, base: object) -> Iterator[tuple[str, str]]:
@@ -43,7 +46,7 @@ def _inner_rows(path: str, value: Any, owner: BaseModel, base: object) -> Iterat
         return
     for key, entry in value.items():
         if isinstance(entry, BaseModel):  # a named block varies the stack's
-            block = getattr(owner, "block", None)
+            block = field_values(owner).get("block")
             yield from spec_rows(entry, f"{path}.{key}", block if type(block) is type(entry) else None)
 
 

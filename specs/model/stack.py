@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from specs.base.base import Component, Fault, OmitDefault, RuleContext, Spec, Width
+from specs.base.base import Component, Fault, OmitDefault, RuleContext, Spec, Width, default_faults
 from specs.base.descriptions import ValueDescriptions
 from specs.base.roles import Role
 from specs.base.suggest import suggestion
@@ -102,13 +102,13 @@ class LayerGroup(Spec):
 
 LayerEntry = Annotated[
     Annotated[LayerRun, Tag("run")] | Annotated[LayerGroup, Tag("group")],
-    Discriminator(lambda entry: "group" if _has(entry, "pattern") else "run"),
+    Discriminator(lambda entry: "group" if _has_pattern(entry) else "run"),
 ]
 LayerEntries = Annotated[tuple[LayerEntry, ...], Field(strict=False, min_length=1)]
 
 
-def _has(entry: Any, key: str) -> bool:
-    return key in entry if isinstance(entry, dict) else hasattr(entry, key)
+def _has_pattern(entry: Any) -> bool:
+    return "pattern" in entry if isinstance(entry, dict) else isinstance(entry, LayerGroup)
 
 
 class Stack(Spec):
@@ -311,10 +311,7 @@ class Stack(Spec):
         if self.queries is None and context.second_width is None:
             return
         beside = "a second stream" if self.queries is None else "queries"
-        for key in ("altup", "weighted_layer_sum"):
-            if value := getattr(self, key):
-                rule = f"must not be set beside {beside}"
-                yield Fault((key,), rule, value if value is True else "a value", "Remove it.")
+        yield from default_faults(self, ("altup", "weighted_layer_sum"), f"must not be set beside {beside}")
         if len({block.passes_second for block in (self.block, *self.blocks.values())}) > 1:
             rule = "must all be two_streams, or none"
             yield Fault(("block", "kind"), rule, self.block.kind, "Use the same kind for all blocks.")

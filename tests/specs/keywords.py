@@ -1,21 +1,34 @@
-"""The keywords of ``zoo.export``, written from the table of options: type checkers and editors read no tables."""
+"""The keywords of ``zoo.export``, written from the table of options, and the names that help lists without torch."""
 
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterable
 from pathlib import Path
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from exporters.layouts import LAYOUTS
+from exporters.target.targets import TARGETS
 from specs.base.descriptions import field_descriptions
 from specs.files import export_keywords
 from specs.files.export_options import OptionTable
 
+
+def _names(table: Iterable[str]) -> str:
+    """The names of a table, as a tuple is written."""
+    return f"({', '.join(map(_quoted, table))})"
+
+
+def _quoted(value: object) -> str:
+    return f'"{value}"' if isinstance(value, str) else repr(value)
+
+
 FILE = Path(export_keywords.__file__)
 
-_HEAD = '''"""The keywords of ``zoo.export``, for editors and type checkers.
+_HEAD = f'''"""The keywords of ``zoo.export``, for editors and type checkers, and the names that its help lists.
 
-Written by ``make digests`` from :class:`specs.files.export_options.OptionTable`.
+Written by ``make digests`` from :class:`specs.files.export_options.OptionTable` and the tables of targets and layouts.
 """
 
 from __future__ import annotations
@@ -23,6 +36,10 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from typing import Literal, TypedDict
+
+TARGETS = {_names(TARGETS)}
+LAYOUTS = {_names(LAYOUTS)}
+"""The names of zoo's own targets and layouts: their tables need torch."""
 
 
 class ExportKeywords(TypedDict, total=False):
@@ -55,7 +72,3 @@ def _accepted(hint: Any) -> str:
         return " | ".join(map(_accepted, options))
     name: str = hint.__name__
     return name
-
-
-def _quoted(value: object) -> str:
-    return f'"{value}"' if isinstance(value, str) else repr(value)

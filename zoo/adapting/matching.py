@@ -17,6 +17,7 @@ from zoo.components.feed_forward import MLP, Gated
 from zoo.components.mixer import Mixer
 from zoo.components.mixture import Mixture
 from zoo.components.position import Learned
+from zoo.core.facts import KIND, UNIT_OFFSET
 
 _ALIKE = ({"multi_head", "grouped_query", "multi_query"}, {"layer_norm", "rms_norm"})
 """Kinds whose tensors mean the same."""
@@ -63,13 +64,13 @@ def rule_of(pair: Pair, variant: Model, source: Model) -> Derivation | None:
             return None
         if isinstance(ours, Projections) and isinstance(theirs, Projections):
             return _of_attention(pair, ours, theirs)
-        if isinstance(ours, Mixer) and ours.state != getattr(theirs, "state", None):
+        if isinstance(ours, Mixer) and not (isinstance(theirs, Mixer) and ours.state == theirs.state):
             return None
         if isinstance(ours, Learned) and isinstance(theirs, Learned):
             return _of_positions(pair, (ours, variant), (theirs, source))
         if isinstance(ours, MLP | Gated):
             rule = _of_hidden(pair, ours, theirs)
-        if (by := getattr(theirs, "unit_offset", False) - getattr(ours, "unit_offset", False)) and (
+        if (by := UNIT_OFFSET.of(theirs) - UNIT_OFFSET.of(ours)) and (
             pair.leaf == "weight" and pair.tensor.shape == pair.stored.shape
         ):
             return rules.shifted(float(by))
@@ -82,7 +83,7 @@ def _alike(ours: nn.Module, theirs: nn.Module) -> bool:
     """Whether the tensors of two modules mean the same."""
     if isinstance(ours, Block) and isinstance(theirs, Block):
         return True
-    kinds = {getattr(ours, "component_kind", None), getattr(theirs, "component_kind", None)}
+    kinds = {KIND.of(ours), KIND.of(theirs)}
     return len(kinds) == 1 or any(kinds <= alike for alike in _ALIKE)
 
 

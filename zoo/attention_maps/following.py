@@ -75,5 +75,5 @@ class FollowedAttentions(TorchFunctionMode):
             self._handles.append(block.register_forward_pre_hook(next_layer))
             if block.attention is not None:
                 self._handles.append(block.attention.register_forward_pre_hook(of(name)))
-            if getattr(block, "cross_attention", None) is not None:
+            if block.cross_attention is not None:
                 self._handles.append(block.cross_attention.register_forward_pre_hook(of("cross")))

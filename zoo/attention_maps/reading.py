@@ -34,7 +34,7 @@ class AttentionInput:
 
     def names_of(self, spec: Model, reader: Reader) -> list[str]:
         """The names of the patches or frames that a stack reads; none for tokens."""
-        stack = getattr(spec, reader)
+        stack = spec.stack(reader)
         embedding = spec.embedding_of(stack)
         if embedding.takes_tokens or self.values is None:
             return []

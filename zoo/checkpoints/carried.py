@@ -79,7 +79,7 @@ def described(spec: Model, origin: Path, model_type: str | None = None) -> dict[
     origin_config = stated_in(body_directory(origin) / CONFIG)
     config = write_config(spec, model_type, preferred=origin_config.get("model_type"))
     carried = _carried_fields(origin_config, config)
-    if len(carried.get("id2label", ())) != getattr(spec.head, "labels", 0):
+    if len(carried.get("id2label", ())) != (spec.head.label_count or 0):
         carried = {name: value for name, value in carried.items() if name not in _LABELS}
     return {**config, **carried}
 

@@ -17,7 +17,7 @@ from zoo.families.common.held import stacked_experts
 from zoo.families.common.tensors import Tensors
 from zoo.families.common.transforms import Transposed
 from zoo.weights.files import TensorFiles
-from zoo.weights.lora import BaseLayout, LoraAdapter, LowRank
+from zoo.weights.lora import BaseLayout, LoraAdapter, LowRank, MergedTensor
 from zoo.weights.source import WeightError
 from zoo.weights.stacked_lora import StackedLowRank
 
@@ -104,12 +104,12 @@ def low_rank_pairs(
             raise _whole(adapter, f"replaces {name}")
     merged = merged_files(replace(adapter, replaced={}), files, names, model, spec)
     changes = {
-        id(stored): stored for name, stored in merged.tensors.items() if stored is not files.tensors[name]
+        id(stored): stored.change for stored in merged.tensors.values() if isinstance(stored, MergedTensor)
     }
     pairs = {}
     matched = match(merged, names, model, spec)
     for name, location in matched.locations.items():
-        changed = [getattr(changes.get(id(stored)), "change", None) for stored in location.stored]
+        changed = [changes.get(id(stored)) for stored in location.stored]
         if any(changed):
             made = [None if one is None else _pair(adapter, name, location, one) for one in changed]
             pairs[name] = made[0] if len(made) == 1 and made[0] else _of_experts(made)

@@ -98,5 +98,4 @@ def _is_absent(module: nn.Module) -> bool:
 def _is_own(module: nn.Module, method: str) -> bool:
     """Whether a module implements a method of this name, beyond the default that does nothing."""
     function = getattr(type(module), method, None)
-    nothing = getattr(Position, method, None) if isinstance(module, Position) else nn.Module.forward
-    return callable(function) and function is not nothing
+    return callable(function) and function not in (nn.Module.forward, vars(Position).get(method))

@@ -124,9 +124,8 @@ def _blocks(spec: Model) -> Names:
 
 def _row(first: RecordedCall, second: RecordedCall, further: Names) -> ModuleShapes:
     kind = kind_name(first.module)
-    inputs, outputs = (
-        describe(getattr(first, side), getattr(second, side), further) for side in ("inputs", "outputs")
-    )
+    inputs = describe(first.inputs, second.inputs, further)
+    outputs = describe(first.outputs, second.outputs, further)
     return ModuleShapes(first.path, kind, first.method, inputs, outputs)
 
 

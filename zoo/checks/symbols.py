@@ -9,6 +9,7 @@ from typing import Any
 
 from torch import Tensor
 
+from zoo.models.outputs import Outputs
 from zoo.tracing.symbols import SizePair, Symbols
 
 SIZES: dict[str, SizePair] = {"B": (3, 5), "T": (7, 17), "S": (13, 47), "P": (11, 29)}
@@ -80,7 +81,7 @@ def shapes_in(value: Any) -> Any:
     if isinstance(value, Tensor):
         return tuple(value.shape)
     if isinstance(value, dict):
-        items = {**value, "present": getattr(value, "present_key_values", None)}
+        items = {**value, "present": value.present_key_values if isinstance(value, Outputs) else None}
         return {key: shapes for key, item in items.items() if (shapes := shapes_in(item)) is not None}
     if isinstance(value, list | tuple):
         return [shapes for item in value if (shapes := shapes_in(item)) is not None] or None

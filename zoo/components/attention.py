@@ -60,6 +60,11 @@ class Projections(nn.Module):
         return context.reads
 
     @property
+    def head_width(self) -> int:
+        """Width of a head of queries and keys."""
+        return self.width
+
+    @property
     def rotated_width(self) -> int:
         """The width of queries and keys that the position rotates."""
         return self.width

@@ -11,11 +11,9 @@ import torch
 from torch import Tensor, nn
 
 import specs.kinds.attention as spec
-from specs.base.base import Component
 from specs.base.errors import PluginError
+from specs.base.roles import changed_fields
 from specs.kinds.position import PositionKind
-from specs.kinds.relative_bias import RelativeBias
-from specs.kinds.rope import Rope
 from zoo import functional
 from zoo.components.attention import (
     CrossAttention,
@@ -43,8 +41,7 @@ VARIATIONS = ("window", "chunk", "patch_window", "softcap", "sinks", "output_gat
 
 def varied_fields(spec: spec.MultiHeadShape) -> list[str]:
     """The variations of an attention."""
-    fields = type(spec).model_fields
-    return [name for name in VARIATIONS if getattr(spec, name) != fields[name].default]
+    return [*changed_fields(spec, VARIATIONS)]
 
 
 def varies(spec: spec.MultiHeadShape) -> bool:
@@ -55,22 +52,12 @@ def varies(spec: spec.MultiHeadShape) -> bool:
 def varies_itself(spec: spec.MultiHeadShape, context: LayerContext) -> bool:
     """Whether an attention of a sequence to itself has a variation, its own or one that its position asks for."""
     position = acting_position(spec, context)
-    return varies(spec) or position.score_terms != 1 or is_gated(position) or rotates_input(position)
+    return varies(spec) or position.score_terms != 1 or position.gates_layers or position.rotates_input
 
 
 def acting_position(spec: spec.MultiHeadShape, context: LayerContext) -> PositionKind:
     """The kind of the position that acts inside an attention: its own, or the stack's."""
     return spec.position or context.position_kind
-
-
-def is_gated(position: Component) -> bool:
-    """Whether each layer multiplies the bias of a position by a gate."""
-    return isinstance(position, RelativeBias) and position.gated
-
-
-def rotates_input(position: Component) -> bool:
-    """Whether a position rotates the input of the query and key projections."""
-    return isinstance(position, Rope) and position.rotates == "input"
 
 
 def query_key_norm(spec: spec.QKNorm | None, heads: int, width: int, context: BuildContext) -> nn.Module:
@@ -190,8 +177,8 @@ class VariedSelfAttention(VariedProjections, SelfAttention):
         self.window, self.chunk, self.patch_window = spec.window, spec.chunk, spec.patch_window
         self.scores_one_key = 1 in (self.window, self.patch_window) and not spec.sinks
         position = acting_position(spec, context)
-        self.rotates_input = rotates_input(position)
-        self.bias_gate = BiasGate(spec.heads, self.width) if is_gated(position) else None
+        self.rotates_input = position.rotates_input
+        self.bias_gate = BiasGate(spec.heads, self.width) if position.gates_layers else None
         if spec.scale is None:
             self.scale = (position.score_terms * self.width) ** -0.5
 

@@ -70,8 +70,8 @@ class Bottleneck(Block):
         inner, width = replace(context, d_model=spec.width), context.d_model
         super().__init__(spec, inner)
         attention: Any = self.attention
-        for name in ("query", "key", "gate"):
-            if (part := getattr(attention, name, None)) is not None:
+        for name, part in [*attention.named_children()]:
+            if name in ("query", "key", "gate"):
                 setattr(attention, name, _Part(0, part, spec.width))
         attention.value = _Part(spec.width, attention.value, width)
         self.input, self.shared = _Narrowed(spec, context), _Narrowed(spec, context)

@@ -61,6 +61,11 @@ class Disentangled(ComparedPosition):
         if self.to_position:
             self.key = Linear(context.d_model, self.heads * self.width, bias=False)
 
+    @property
+    def head_width(self) -> int:
+        """Width of a head of queries and keys."""
+        return self.width
+
     def share(self, first: Position) -> None:
         assert isinstance(first, Disentangled)
         self.name, self.table, self.norm = first.name, first.table, first.norm

@@ -54,7 +54,6 @@ class Latent(AttentionMixer):
 
     @property
     def latent_width(self) -> int:
-        """The values of a token that would do instead of its keys and values."""
         return self.kv_rank + self.rotated
 
     @property

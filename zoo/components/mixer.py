@@ -182,6 +182,16 @@ class Mixer(nn.Module):
     counts_tokens: ClassVar[bool] = False
 
     @property
+    def visible_limit(self) -> int | None:
+        """The number of tokens that a query sees; None for no limit."""
+        return None
+
+    @property
+    def latent_width(self) -> int | None:
+        """The number of values of a token that would do instead of its state; None if none would."""
+        return None
+
+    @property
     @abstractmethod
     def state(self) -> tuple[StateTensor, ...]:
         """The tensors that it carries from call to call."""
@@ -215,6 +225,10 @@ class AttentionMixer(Mixer):
     @abstractmethod
     def rotated_width(self) -> int:
         """The width of queries and keys that the position rotates."""
+
+    @property
+    def visible_limit(self) -> int | None:
+        return self.window or self.chunk
 
     def bias_key(self, position: Position) -> BiasKey:
         """The key of its bias, given the position that acts inside it."""

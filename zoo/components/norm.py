@@ -15,6 +15,7 @@ from torch.fx import Proxy
 import specs.kinds.norm as spec
 from specs.base.base import Component
 from zoo.context import BuildContext
+from zoo.core.facts import UNIT_OFFSET
 from zoo.core.initialization import Distribution
 from zoo.core.precision import in_dtype, wide
 from zoo.registry import build_component, builds
@@ -146,9 +147,9 @@ class PerHeadNorm(nn.Module):
     def __init__(self, spec: Component, heads: int, context: BuildContext) -> None:
         super().__init__()
         self.norm = build_component(spec, context)  # the computation alone: weights are removed below
-        self.offset = 1.0 if getattr(self.norm, "unit_offset", False) else 0.0
+        self.offset = float(UNIT_OFFSET.of(self.norm))
         for leaf in ("weight", "bias"):
-            shape = None if getattr(self.norm, leaf, None) is None else (heads, context.d_model)
+            shape = None if self.norm._parameters.get(leaf) is None else (heads, context.d_model)
             self.register_parameter(leaf, None if shape is None else nn.Parameter(torch.empty(shape)))
         for leaf in list(self.norm._parameters):
             self.norm.register_parameter(leaf, None)

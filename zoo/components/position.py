@@ -25,7 +25,12 @@ class Position(nn.Module):
 
     def __init__(self, spec: spec.PositionKind, context: BuildContext) -> None:
         super().__init__()
-        self.query_scaling = getattr(spec, "query_scaling", None)
+        self.query_scaling = spec.query_growth
+
+    @classmethod
+    def overrides(cls, method: str) -> bool:
+        """Whether positions of this class act in a way, by the name of its method."""
+        return getattr(cls, method) is not getattr(Position, method)
 
     def share(self, first: Position) -> None:
         """Take from the first layer what layers with a position of their own have in common."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from torch import Tensor, nn
 
@@ -24,9 +24,7 @@ class ReusingContext(MixerContext):
     @classmethod
     def after(cls, context: MixerContext, state: State) -> ReusingContext:
         """The same with the keys and values in the state that the earlier layer left."""
-        return cls(
-            **{fact.name: getattr(context, fact.name) for fact in fields(context)}, keys_values=state[:2]
-        )
+        return cls(**vars(context), keys_values=state[:2])
 
 
 @builds(

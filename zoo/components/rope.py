@@ -69,7 +69,7 @@ class Rope(Position):
         return torch.tensor(frequencies, device="cpu") if leaf == "stored" else None
 
     def rotate(self, x: Tensor, positions: Tensor, width: int) -> Tensor:
-        return x if self.spec.rotates == "input" else self._rotated(x, positions, width)
+        return x if self.spec.rotates_input else self._rotated(x, positions, width)
 
     def rotate_input(self, x: Tensor, positions: Tensor, width: int) -> Tensor:
         pieces = x.unflatten(-1, (-1, width)).transpose(1, 2)  # B H T K

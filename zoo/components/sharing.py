@@ -45,13 +45,13 @@ def add_adapters(block: Any, adapters: spec.Adapters) -> None:
         for name in ("query", "key", "value"):
             _adapt(block.attention, adapters.rank, name)
     if adapters.feed_forward:
-        names = [name for name in ("gate", "up") if getattr(block.feed_forward, name) is not None]
+        names = [name for name in ("gate", "up") if name in block.feed_forward._modules]
         _adapt(block.feed_forward, adapters.rank, *names)
 
 
 def _adapt(part: nn.Module, rank: int, *names: str) -> None:
     """Give adapters with the same first matrix to projections of one input."""
-    layers = [getattr(part, name) for name in names]
+    layers: list[Any] = [part.get_submodule(name) for name in names]
     down = Linear(layers[0].in_features, rank, bias=False)
     for name, layer in zip(names, layers, strict=True):
         setattr(part, name, AdaptedLinear(layer, down))

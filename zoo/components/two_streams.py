@@ -44,6 +44,11 @@ class SecondStream(nn.Module):
         self.value = Linear(width, width, bias=spec.bias.value)
         self.output = Linear(width, width, bias=spec.bias.output)
 
+    @property
+    def head_width(self) -> int:
+        """Width of a head of queries and keys."""
+        return self.width
+
     def sharding(self) -> Sharding:
         """By heads."""
         return Sharding(

@@ -14,7 +14,6 @@ from specs.base.suggest import suggestion
 from specs.forms.canonical import canonical, complete, differences
 from specs.kinds.head import HeadKind
 from specs.kinds.retrieval import Sparse
-from specs.kinds.sequence_heads import Classification
 from specs.kinds.vocabulary_heads import MaskedLanguageModeling
 from specs.model.model import Model
 from zoo.configs.causal_encoder import as_decoder, as_encoder
@@ -123,7 +122,7 @@ def _reading(model: Model, *, sentence: bool) -> Read:
 
 def _scores_text(model: Model) -> bool:
     """Return whether the head reads the last token, as a causal class with a score for a text does."""
-    return isinstance(model.head, Classification) and model.head.pooling == "last"
+    return model.head.label_count is not None and model.head.pools_last
 
 
 def _fitted(model: Model, candidate: Family, class_name: str, *, sentence: bool) -> Data | Misfit:

@@ -11,15 +11,13 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_flatten, tree_map
 
+from zoo.core.facts import CONSTRUCTED
 from zoo.core.tensors import weight_tensors
 
 MOST = 2**20
 """The number of values up to which a tensor's are followed."""
 
 _UNSET = {torch.empty, torch.empty_like, torch.empty_strided, Tensor.new_empty}
-
-ATTRIBUTE = "constructed_values"
-"""The attribute of a module that holds the values by leaf."""
 
 
 class ConstructedValues(TorchFunctionMode):
@@ -114,6 +112,6 @@ def constructing() -> Iterator[Callable[[nn.Module], None]]:
                 for name, tensor in weight_tensors(module):
                     path, _, leaf = name.rpartition(".")
                     if (value := values.found(tensor)) is not None:
-                        modules[path].__dict__.setdefault(ATTRIBUTE, {})[leaf] = value
+                        modules[path].__dict__.setdefault(CONSTRUCTED.name, {})[leaf] = value
 
         yield keep

@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Protocol, runtime_checkable
-
 from torch import nn
 
-
-@runtime_checkable
-class WithoutGradient(Protocol):
-    """A module with parameters that no output depends on, or whose changes later layers undo."""
-
-    def without_gradient(self) -> Mapping[str, str]:
-        """The reason for each parameter, or for each module below this one, by name."""
+from zoo.core.facts import WITHOUT_GRADIENT
 
 
 def without_gradient(model: nn.Module) -> dict[str, str]:
@@ -21,8 +12,7 @@ def without_gradient(model: nn.Module) -> dict[str, str]:
     prefixes = {
         f"{path}.{name}" if path else name: reason
         for path, module in model.named_modules()
-        if isinstance(module, WithoutGradient)
-        for name, reason in module.without_gradient().items()
+        for name, reason in WITHOUT_GRADIENT.of(module)().items()
     }
     return {
         name: prefixes[prefix]

@@ -14,7 +14,7 @@ from specs.base.errors import PluginError
 from specs.base.registry import load_implementation
 from specs.model.initialization import Normal, T5Factors, XavierUniform
 from specs.model.model import Model
-from zoo.core.constructed_values import ATTRIBUTE
+from zoo.core.facts import CONSTRUCTED, FANS, HEAD_WIDTH, INITIAL
 from zoo.core.tensors import weight_tensors
 
 
@@ -74,7 +74,7 @@ def distributions(model: nn.Module, spec: Model) -> dict[str, Distribution]:
     for name, parameter in weight_tensors(model):
         path, _, leaf = name.rpartition(".")
         owner, around = modules[path], modules[path.rpartition(".")[0]]
-        distribution = owner.initial(leaf) if hasattr(owner, "initial") else None
+        distribution = INITIAL.of(owner)(leaf)
         if distribution is None:
             distribution = _constructed(owner, leaf)
         if distribution is None and parameter.dim() < 2:
@@ -87,7 +87,7 @@ def distributions(model: nn.Module, spec: Model) -> dict[str, Distribution]:
                 fan_out=fan_out,
                 table=isinstance(owner, nn.Embedding),
                 d_model=widths.get(path.partition(".")[0], spec.output_width),
-                head_width=getattr(around, "width", 1),
+                head_width=HEAD_WIDTH.of(around),
                 layers=depths.get(path.partition(".")[0], 1),
             )
             load_implementation(spec.initialization)
@@ -98,7 +98,7 @@ def distributions(model: nn.Module, spec: Model) -> dict[str, Distribution]:
 
 def _constructed(owner: nn.Module, leaf: str) -> Distribution | None:
     """The values that the constructor of a plugin's module set; None where it left or drew them."""
-    values: Tensor | None = getattr(owner, ATTRIBUTE, {}).get(leaf)
+    values = CONSTRUCTED.of(owner).get(leaf)
     if values is None:
         return None
     first = float(values.reshape(-1)[0]) if values.numel() else 0.0
@@ -107,8 +107,7 @@ def _constructed(owner: nn.Module, leaf: str) -> Distribution | None:
 
 def fans(owner: nn.Module, parameter: Tensor) -> tuple[int, int]:
     """The widths that a matrix maps between: stated by its module as ``fans``, or else d_in and d_out of its shape, d_out x d_in."""
-    fans: tuple[int, int] | None = getattr(owner, "fans", None)
-    return fans or (parameter[0].numel(), parameter.shape[0])
+    return FANS.of(owner) or (parameter[0].numel(), parameter.shape[0])
 
 
 @functools.singledispatch

@@ -14,7 +14,6 @@ from pydantic import ValidationError
 from specs.base.base import Component, Spec
 from specs.base.roles import Role, fields_by_role, head_widths, pairs_scaled, rewritten
 from specs.kinds.connector import ConnectorKind
-from specs.kinds.embedding import EmbeddingKind
 from specs.kinds.head import HeadKind
 from specs.kinds.mixture import Mixture
 from specs.model.model import Expectation, Model
@@ -30,7 +29,7 @@ SMALL_SWITCH_LENGTH = 16
 def reduced_models(spec: Model) -> Iterator[tuple[Model, str]]:
     """Ever smaller stand-ins for a spec, each with its description."""
     smaller = fewer_layers(spec)
-    depths = {name: (stack.depth, getattr(smaller, name).depth) for name, stack in spec.stacks()}
+    depths = {name: (stack.depth, smaller.stack(name).depth) for name, stack in spec.stacks()}
     shortened = " and ".join(f"{kept} of {depth} {name} layers" for name, (depth, kept) in depths.items())
     description = f"a reduced model of {shortened}"
     yield smaller, description
@@ -87,14 +86,14 @@ def small_tables(spec: Model) -> Model:
         "context_length": _at_most(spec.context_length, SMALL_CONTEXT),
         "head": _seeking_below(spec.head, vocabulary or 0),
         "connector": _placed_below(spec.connector, vocabulary or 0),
-        "embedding": _masked_below(spec.embedding, vocabulary or 0),
+        "embedding": spec.embedding.with_mask_below(vocabulary or 0),
     }
     stacks: dict[str, Stack] = {
         name: stack.model_copy(
             update={
                 "context_length": _at_most(stack.context_length, SMALL_CONTEXT),
                 "head": stack.head and _seeking_below(stack.head, vocabulary or 0),
-                "embedding": stack.embedding and _masked_below(stack.embedding, vocabulary or 0),
+                "embedding": stack.embedding and stack.embedding.with_mask_below(vocabulary or 0),
             }
         )
         for name, stack in spec.stacks()
@@ -235,15 +234,6 @@ def _placed_below(connector: ConnectorKind | None, vocabulary: int) -> Connector
     if connector is None:
         return connector
     return connector.model_copy(update={"token": min(connector.token, vocabulary - 1)})
-
-
-def _masked_below(embedding: EmbeddingKind, vocabulary: int) -> EmbeddingKind:
-    """An embedding whose mask token is one of a smaller vocabulary."""
-    dropout = getattr(embedding, "token_dropout", None)
-    if dropout is None or dropout.token < vocabulary:
-        return embedding
-    smaller = dropout.model_copy(update={"token": vocabulary - 1})
-    return embedding.model_copy(update={"token_dropout": smaller})
 
 
 def _reading_kept(connector: Any, kept: Sequence[int]) -> Component:

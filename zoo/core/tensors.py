@@ -9,6 +9,8 @@ from collections.abc import Iterator
 
 from torch import Tensor, nn
 
+from zoo.core.facts import FIXED
+
 
 def weight_tensors(model: nn.Module, *, remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
     """Every parameter by name, then every persistent buffer; tied ones come once, or under each of their names."""
@@ -43,8 +45,6 @@ def fixed_values(model: nn.Module) -> dict[str, Tensor]:
     tensors = {}
     for name, _ in weight_tensors(model):
         path, _, leaf = name.rpartition(".")
-        owner = modules[path]
-        values = owner.fixed(leaf) if hasattr(owner, "fixed") else None
-        if values is not None:
+        if (values := FIXED.of(modules[path])(leaf)) is not None:
             tensors[name] = values
     return tensors

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from torch import nn
 
 from specs.base import registry
 from specs.base.base import Component, DescribedSpec
+from specs.base.roles import field_values
 from specs.base.words import TIMES, PartContext, PartRole
 from specs.kinds.block import BlockParts
 from specs.kinds.mixer import AttentionKind
 from specs.kinds.position import PositionKind
 from specs.model.stack import Stack
 from zoo.components.position import Position
+from zoo.core.facts import STREAM_METHODS
 from zoo.core.roles import kind_name
 from zoo.core.units import parameter_text
 from zoo.drawing.diagram import AttentionPart, Element, ExpertsPart, Part, Sum, Way
-from zoo.drawing.following import Fork, PathStep, stream_methods, way_through
+from zoo.drawing.following import Fork, PathStep, way_through
 from zoo.drawing.following import Way as ReadWay
 from zoo.drawing.parameters import Counts
 from zoo.reports.folding import Folded
@@ -105,7 +108,7 @@ class BlockReader:
             return Part("other", step.name, keys=self._block_keys)
         if not step.method:
             return self._module(step.name, reads_encoder=step.reads_encoder)
-        title = stream_methods(self._block.get_submodule(step.name))[step.method]
+        title = STREAM_METHODS.of(self._block.get_submodule(step.name))[step.method]
         if step.name in self._counted:
             return Part("other", title, keys=self._keys(step.name))
         self._counted.add(step.name)
@@ -159,9 +162,9 @@ class BlockReader:
             position, acts, paths = self._position(name, spec)
             own = spec.own_position is not None
             keys = f"{self._keys(name)}.position" if own else self._stack.position_keys
-            if overrides(acts, "rotate"):
+            if acts.overrides("rotate"):
                 drawn_within.append(self._of_position(position, spec, [], keys))
-            if overrides(acts, "bias") or overrides(acts, "layer_bias"):
+            if acts.overrides("bias") or acts.overrides("layer_bias"):
                 scores = self._of_position(position, spec, paths, keys)
         context = replace(self._context, cross=reads_encoder)
         details = [*spec.details(context), *self._sharing_details(name)]
@@ -178,16 +181,12 @@ class BlockReader:
             reuses_keys_values=spec.takes_keys_values,
         )
 
-    def _position(self, name: str, spec: AttentionKind) -> tuple[PositionKind, nn.Module, list[str]]:
+    def _position(self, name: str, spec: AttentionKind) -> tuple[PositionKind, Position, list[str]]:
         """The position that acts in an attention, its module, and the module's paths."""
-        position = self._stack.position
-        inside = dict(self._block.named_modules(remove_duplicate=False)).get(f"{name}.position")
-        if inside is None:
-            return (
-                position,
-                self._stack.module.get_submodule("position"),
-                [f"{self._stack.name}.position"],
-            )
+        position, whole = self._stack.position, self._stack.module
+        modules: dict[str, Any] = dict(self._block.named_modules(remove_duplicate=False))
+        if (inside := modules.get(f"{name}.position")) is None:
+            return position, whole.position, [f"{self._stack.name}.position"]  # type: ignore[return-value]
         return spec.own_position or position, inside, self._paths(f"{name}.position")
 
     def _of_position(
@@ -202,9 +201,8 @@ class BlockReader:
         """The path in the spec of the keys that describe a module of the block."""
         candidates = (name, name.removeprefix("first_"), name.removeprefix("cross_"))
         fields = [*candidates, *(field for ending, field in FIELDS.items() if name.endswith(ending))]
-        field = next(
-            (field for field in fields if field and getattr(self._spec, field, None) is not None), None
-        )
+        values = field_values(self._spec)
+        field = next((field for field in fields if field and values.get(field) is not None), None)
         return self._block_keys if field is None else f"{self._block_keys}.{field}"
 
     def _paths(self, name: str) -> list[str]:
@@ -228,11 +226,6 @@ class BlockReader:
 def _role(spec: DescribedSpec) -> PartRole | None:
     """The role of a part that says so, or by its slot."""
     return ROLES.get(registry.slot_of(spec) or "") if isinstance(spec, Component) else spec.drawn_role
-
-
-def overrides(position: nn.Module, method: str) -> bool:
-    """Whether a position acts in a given one of its ways."""
-    return getattr(type(position), method) is not getattr(Position, method)
 
 
 def _names(way: ReadWay) -> Iterator[str]:

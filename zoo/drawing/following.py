@@ -7,7 +7,7 @@ what each sum adds, for any kind of block.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from inspect import Parameter, signature
@@ -20,6 +20,8 @@ from torch import fx, nn
 from torch.fx.proxy import GraphAppendingTracer
 
 from specs.base.words import TIMES, number_text
+from zoo.core.facts import STREAM_METHODS
+from zoo.ops import target_name
 
 ENCODED = "encoded"
 """The argument of a block's forward that holds the encoder's keys and values."""
@@ -106,16 +108,11 @@ def _calls(block: nn.Module) -> Iterator[tuple[nn.Module, str, str]]:
     for module, path in paths.items():
         if not isinstance(module, nn.Dropout | nn.Identity) and path not in RESIDUALS:
             yield module, "forward", path
-        for method in stream_methods(module):
+        for method in STREAM_METHODS.of(module):
             yield module, method, f"{path}:{method}"
         for name, value in vars(module).items():
-            if isinstance(value, MethodType) and value.__name__ in stream_methods(value.__self__):
+            if isinstance(value, MethodType) and value.__name__ in STREAM_METHODS.of(value.__self__):
                 yield module, name, f"{paths[value.__self__]}:{value.__name__}"
-
-
-def stream_methods(module: object) -> Mapping[str, str]:
-    """The methods of a module that are parts of their own in a drawing, with their titles."""
-    return getattr(module, "stream_methods", {})
 
 
 def way_through(block: nn.Module) -> Way | None:
@@ -190,7 +187,7 @@ def _function_name(node: fx.Node) -> str:
     numbers = [argument for argument in node.args if isinstance(argument, int | float)]
     if node.target is operator.mul and numbers:
         return f"{TIMES} {number_text(numbers[0])}"
-    return getattr(node.target, "__name__", str(node.target))
+    return target_name(node.target)
 
 
 def _joined(ways: tuple[Way, ...]) -> Iterator[Way]:

@@ -79,7 +79,7 @@ def _outputs(spec: Model, value: str) -> Iterator[LayerOutput]:
             f"{option_name('outputs')} names attention weights, which the {stack} of {spec.name} does not have\n"
             f"  value: {value}\n  Leave it out, or use hidden for hidden states."
         )
-    count = _count(spec.stack_named(stack), wanted.kind)
+    count = _count(spec.stack(stack), wanted.kind)
     places = numbers if layers is None else [n + count if n < 0 else n for n in layers]
     for asked, number in zip(places if layers is None else layers, places, strict=True):
         if not 0 <= number < count:
@@ -120,8 +120,7 @@ def _stack(spec: Model, wanted: RequestedOutputs, value: str) -> StackName:
 
 def _check_form(spec: Model, stack: StackName, kind: Kind, value: str) -> None:
     """Refuse hidden states of layers that pass on several streams, and weights of keys that are no tokens."""
-    layers = spec.stack_named(stack)
-    assert layers is not None
+    layers = spec.stack(stack)
     if kind == "attention" and any(
         block.attention is not None and block.attention.summarized_tokens is not None
         for block in layers.layer_blocks()
@@ -140,28 +139,26 @@ def _check_form(spec: Model, stack: StackName, kind: Kind, value: str) -> None:
 def _numbers(spec: Model, stack: StackName, kind: Kind) -> list[int]:
     """The numbers of a stack's outputs of one kind."""
     if kind == "hidden":
-        return [*range(_count(spec.stack_named(stack), kind))]
+        return [*range(_count(spec.stack(stack), kind))]
     heads = heads_by_layer(spec).get("cross" if kind == "cross" else stack, [])
     return [layer for layer, count in enumerate(heads) if count != 0]
 
 
 def _numbered(spec: Model, stack: StackName, kind: Kind, numbers: Sequence[int]) -> Iterator[LayerOutput]:
-    last = _count(spec.stack_named(stack), kind) - 1
+    last = _count(spec.stack(stack), kind) - 1
     for number in numbers:
         normed = kind == "hidden" and number == last and _ends_with_norm(spec, stack)
         yield LayerOutput(stack, kind, number, normed)
 
 
-def _count(stack: Stack | None, kind: Kind) -> int:
+def _count(stack: Stack, kind: Kind) -> int:
     """The number of a stack's layers, or of its hidden states: one more."""
-    assert stack is not None
     return stack.depth + (kind == "hidden")
 
 
 def _ends_with_norm(spec: Model, name: StackName) -> bool:
     """Whether the last hidden state of a stack follows its final norm, as transformers has it."""
-    stack = spec.stack_named(name)
-    assert stack is not None
+    stack = spec.stack(name)
     attended = spec.architecture == "encoder-decoder"
     return spec.architecture != "dual-encoder" and (attended or spec.embedding_of(stack).takes_tokens)
 

@@ -39,7 +39,7 @@ class EncoderDecoder(BuiltModel):
         )
         self.encoder = stack_of(spec.encoder, context)
         context = StackContext.of(spec, "decoder")
-        if not getattr(spec.embedding_of(spec.decoder), "own_table", False):
+        if not spec.embedding_of(spec.decoder).owns_table:
             context = context.with_token(self.encoder_embedding.token)
         self.decoder_embedding: Tokens = build_component(  # type: ignore[assignment]
             spec.embedding_of(spec.decoder), context

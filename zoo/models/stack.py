@@ -14,7 +14,6 @@ from torch import Tensor, nn
 import specs.model.stack as spec
 from specs.base.errors import PluginError
 from specs.kinds.block import BlockParts
-from specs.kinds.position import NoPosition
 from zoo import functional
 from zoo.components.mixer import (
     LENGTH,
@@ -85,7 +84,7 @@ class Stack(nn.Module):
             if block.attention is not None
         }
         counting = any(mixer.counts_tokens for block in layers for mixer in block.mixers)
-        self._placed = counting or not isinstance(context.position_kind, NoPosition)
+        self._placed = counting or not context.position_kind.is_none
         self.views: list[BiasKey] = list(dict.fromkeys(map(self.view, self.attentions.values())))
         for attention in self.attentions.values():
             self.position_of(attention).prepare(attention.rotated_width)

@@ -156,7 +156,7 @@ class QueryStack(Stack):
     ``mask_probabilities``: how likely a query sees only the patches of its own mask in each of its layers, which training lowers to 0.
     """
 
-    zeros: ClassVar[tuple[str, ...]] = ("mask_probabilities",)
+    zero_weights: ClassVar[tuple[str, ...]] = ("mask_probabilities",)
     """Weights that are zeros in every model, which no graph reads."""
 
     mask_probabilities: Tensor

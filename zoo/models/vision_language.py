@@ -13,7 +13,6 @@ import torch
 from torch import Tensor
 
 import specs.model.model as spec
-from specs.kinds.patches import Patches
 from zoo import functional
 from zoo.components.connector import Connector, deep_connectors
 from zoo.components.embedding import Embedding
@@ -50,7 +49,7 @@ class VisionLanguage(Decoder):
         self.connector: Connector = build_component(connector, between)  # type: ignore[assignment]
         self.deep_connectors = deep_connectors(connector, between)
         self.deep_layers = connector.deepstack.layers if connector.deepstack else ()
-        self.side = images.side if isinstance(images, Patches) else None
+        self.side = None if images.patch_grid is None else images.patch_grid.rows
         self.square, self.placeholder = connector.square, connector.token
         self.rotates_by_axis = spec.rotates_by_axis
         assert spec.decoder is not None

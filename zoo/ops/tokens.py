@@ -26,8 +26,8 @@ class Mixing(Enum):
 class TokenAxes(Protocol):
     """The token axes of the tensors of a graph."""
 
-    def axis(self, node: fx.Node) -> int:
-        """The token axis of a tensor."""
+    def axis(self, node: fx.Node) -> int | None:
+        """The token axis of a tensor; None if it is not known."""
 
     def has_tokens(self, value: Any) -> bool:
         """Whether a value is a tensor with a batch or token axis."""
@@ -52,7 +52,7 @@ def separate_unless_along(
         along = node.args[position] if len(node.args) > position else default
         dim: Any = node.kwargs.get("dim", along)
         rank = node.meta["info"][0].ndim
-        return Mixing.MIXED if tokens.axis(node) == dim % rank else Mixing.SEPARATE
+        return Mixing.MIXED if tokens.axis(node) in (None, dim % rank) else Mixing.SEPARATE
 
     return rule
 

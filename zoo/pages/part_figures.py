@@ -11,7 +11,9 @@ from typing import Any
 from torch import nn
 
 from zoo.checks.shapes import ModuleShapes
-from zoo.components.mixer import StateTensor
+from zoo.components.attention import Projections
+from zoo.components.block import Block
+from zoo.components.mixer import Mixer
 from zoo.drawing.diagram import DiagramFrame, Part
 from zoo.drawing.scene import Scene
 from zoo.pages.costs import polynomial_data
@@ -144,18 +146,21 @@ def _cache(report: Report, model: nn.Module, subject: Part | DiagramFrame) -> di
     for path in subject.modules:
         if not path.startswith("decoder.blocks."):
             continue
-        module: Any = model.get_submodule(path)
-        tensors = [tensor for tensor in getattr(module, "state", ()) if isinstance(tensor, StateTensor)]
+        module = model.get_submodule(path)
+        if not isinstance(module, Block | Mixer | Projections):
+            continue
+        tensors = module.state
         growing = sum(tensor.values for tensor in tensors if tensor.grows)
         if path.rpartition(".")[2] == "cross_attention":
             encoder += growing
             continue
-        attention = getattr(module, "attention", None) or module
-        own[getattr(attention, "window", None) or getattr(attention, "chunk", None)] += growing
+        attention = module.attention if isinstance(module, Block) else module
+        own[attention.visible_limit if isinstance(attention, Mixer) else None] += growing
         state += sum(
             tensor.values * (tensor.dtype or report.dtype).itemsize for tensor in tensors if not tensor.grows
         )
-        if (cross := getattr(module, "cross_attention", None)) is not None:
+        cross: Any = module.cross_attention if isinstance(module, Block) else None
+        if cross is not None:
             encoder += sum(tensor.values for tensor in cross.state if tensor.grows)
     kept = [[str(values), window] for window, values in own.items() if values]
     return {"own": kept, "encoder": str(encoder), "state": state} if kept or encoder or state else None

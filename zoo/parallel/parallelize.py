@@ -123,7 +123,9 @@ def cut_data(model: nn.Module, mesh: DeviceMesh, **options: Any) -> None:
         for layer, block in enumerate(stack.blocks):
             if block is None or f"{name}.blocks.{layer}" in shared or block in list(stack.blocks)[:layer]:
                 continue
-            _cut_position(getattr(block.attention, "position", None), mesh, options)
+            attention: Any = block.attention
+            if attention is not None:
+                _cut_position(attention.position, mesh, options)
             cross: Any = block.cross_attention
             if cross is not None:
                 fully_shard(cross, mesh=mesh, **options)

@@ -13,10 +13,13 @@ from specs.base.result_table import ResultTable
 from specs.base.tabular import Tabular
 from specs.model.model import Model
 from zoo.builder import ZooModel, assemble
+from zoo.components.attention import Projections
 from zoo.components.block import Block
-from zoo.core.sharding import Cut, Section, Sharding
+from zoo.core.facts import SHARDING
+from zoo.core.sharding import Cut, Section
 from zoo.core.tensors import weight_tensors
 from zoo.models.stack import stacks_of
+from zoo.models.vision_language import VisionLanguage
 
 if TYPE_CHECKING:
     from torch.distributed.tensor.parallel import ParallelStyle
@@ -141,7 +144,7 @@ def plan_of(model: ZooModel) -> ParallelPlan:
     divided: dict[str, dict[str, tuple[Section, ...]]] = {}
     last: dict[str, str | None] = {}
     for path, module in model.named_modules():
-        table = sharding_of(module)
+        table = SHARDING.of(module)()
         if table is None:
             continue
         counts += [Count(path, name, value) for name, value in table.counts.items()]
@@ -167,11 +170,6 @@ def plan_of(model: ZooModel) -> ParallelPlan:
     )
 
 
-def sharding_of(module: nn.Module) -> Sharding | None:
-    """The table of a component, or None where it states none."""
-    return module.sharding() if hasattr(module, "sharding") else None  # type: ignore[operator]
-
-
 def _existing(module: nn.Module, path: str, inside: str, cut: Cut) -> Iterator[str]:
     """The full paths of a module or a parameter, and of all modules in one that is shared; none where it does not exist."""
     modules, parameters = dict(module.named_modules()), dict(module.named_parameters())
@@ -194,7 +192,7 @@ def _joined(*parts: str) -> str:
 def _parts(block: Block) -> tuple[str, ...]:
     """The branches of a block: its mixers, its attention to an encoder, its feed-forward."""
     names = ("attention", "mixer", "cross_attention", "feed_forward")
-    return tuple(name for name in names if getattr(block, name) is not None)
+    return tuple(name for name in names if block._modules.get(name) is not None)
 
 
 def _norms(model: nn.Module) -> Iterator[str]:
@@ -210,14 +208,18 @@ def _mixing(model: nn.Module) -> Iterator[str]:
     the stream between blocks."""
     for path, block in blocks_of(model):
         attention = block.attention
-        query = getattr(attention, "query", None)
         for name, child in block.named_children():
             known = name in _parts(block) or name.endswith(("norm", "_scale"))
             if not known and any(True for _ in child.parameters()):
                 yield f"{path}.{name}"
-        if query is not None and query.in_features != attention.output.out_features:  # type: ignore[union-attr]
+        if (
+            isinstance(attention, Projections)
+            and attention.query.in_features != attention.output.out_features
+        ):
             yield f"{path}.attention"
-    if [*getattr(model, "deep_connectors", ())]:  # which read the outputs of layers in between
+    if isinstance(model, VisionLanguage) and len(
+        model.deep_connectors
+    ):  # which read the outputs of layers in between
         yield "deep_connectors"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import torch
 from torch import Tensor, nn
-from torch.distributed.tensor import DTensor
+from torch.distributed.tensor import DTensor, Shard
 
 from zoo.core.tensors import weight_tensors
 from zoo.weights.materialize import put
@@ -25,8 +25,9 @@ def own_box(tensor: Tensor) -> Box:
     coordinate = tensor.device_mesh.get_coordinate()
     assert coordinate is not None
     for dim in reversed(range(tensor.device_mesh.ndim)):
-        axis = getattr(tensor.placements[dim], "dim", None)
-        if axis is not None:
+        placement = tensor.placements[dim]
+        if isinstance(placement, Shard):
+            axis = placement.dim
             begin, end = box[axis]
             size = -(-(end - begin) // tensor.device_mesh.shape[dim])
             first = min(begin + coordinate[dim] * size, end)

@@ -13,6 +13,7 @@ from torch.distributed.tensor import Partial, Placement, Replicate, Shard
 from torch.distributed.tensor.parallel import ParallelStyle
 
 from zoo.components.block import Block
+from zoo.core.facts import FANS
 from zoo.core.sharding import HEADS, Cut, Section
 from zoo.parallel.communication import placed, read_by_all
 from zoo.parallel.local_parameters import WHOLE, distribute, read_locally
@@ -172,8 +173,9 @@ class ExpertParallel(ParallelStyle):
         degree, rank = device_mesh.size(), device_mesh.get_local_rank()
         count = 0
         for child in module.modules():
-            leaves = dict.fromkeys(child._parameters, HEADS if hasattr(child, "fans") else WHOLE)
-            if hasattr(child, "fans"):
+            by_expert = FANS.of(child) is not None
+            leaves = dict.fromkeys(child._parameters, HEADS if by_expert else WHOLE)
+            if by_expert:
                 count = len(child.get_parameter("weight")) // degree
                 distribute(child, leaves, device_mesh, self.src_data_rank)
                 read_locally(child, leaves, device_mesh, [child])

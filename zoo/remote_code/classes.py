@@ -106,7 +106,7 @@ def _head(
     assert subject.stored_head is not None
     stored, lines = subject.stored_head, []
     if stored.layer is not None:
-        layer = getattr(subject.model.head, stored.layer)
+        layer = subject.model.head.get_submodule(stored.layer)
         known = layer.out_features == subject.spec.vocab_size
         rows = "config.vocab_size" if known else str(layer.out_features)
         options: dict[str, Expression] = {} if layer.bias is not None else {"bias": "False"}

@@ -74,7 +74,7 @@ class Closure:
             return key
         source = source_of(key.module)
         node = source.bindings[key.name]
-        definition = Definition(key, node, getattr(sys.modules[key.module], key.name))
+        definition = Definition(key, node, vars(sys.modules[key.module])[key.name])
         self.definitions[key] = definition
         if isinstance(node, ast.ClassDef):
             self._add_class(definition, node)

@@ -64,9 +64,8 @@ def config_of(
     caps = {attention.softcap for attention in layers.values()}
     if caps and None not in caps and len(caps) == 1:
         config["attn_logit_softcapping"] = next(iter(caps))
-    labels = getattr(spec.head, "labels", None)
-    if labels is not None:
-        config["num_labels"] = labels
+    if spec.head.label_count is not None:
+        config["num_labels"] = spec.head.label_count
     return config
 
 

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from torch import nn
 
 from specs.base.printable import printable
+from specs.base.roles import field_values
 from specs.model.model import Model
 from zoo.components.pooling import TokenSequence
 from zoo.functional import attention, attention_bias
@@ -97,8 +98,8 @@ def _spec_classes(part: Any) -> Iterator[type]:
     """The classes of a spec and of all parts in it."""
     if isinstance(part, BaseModel):
         yield type(part)
-        for name in type(part).model_fields:
-            yield from _spec_classes(getattr(part, name))
+        for value in field_values(part).values():
+            yield from _spec_classes(value)
     elif isinstance(part, tuple | list | dict):
         for value in part.values() if isinstance(part, dict) else part:
             yield from _spec_classes(value)
@@ -130,7 +131,7 @@ def _tree(
     for table in subject.tables.values():
         special[id(table)] = call("TokenTable", "config.vocab_size", str(table.embedding_dim))
     if subject.stored_head is not None and subject.stored_head.layer is not None:
-        layer = getattr(subject.model.head, subject.stored_head.layer)
+        layer = subject.model.head.get_submodule(subject.stored_head.layer)
         special[id(layer)] = call("Elsewhere", "self", f'"{subject.stored_head.path}"')
     interfaces = subject.attentions.interfaces()
     tree = Tree(subject.model, closure, name_of, special, interfaces, f"{subject.main}.blocks")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from torch import nn
 
 from zoo.components.linear import Linear
 from zoo.components.mixer import Mixer
-from zoo.core.sharding import Sharding
+from zoo.core.facts import SHARDING
 from zoo.models.stack import Stack
 from zoo.remote_code.attentions import Attentions
 
@@ -23,27 +22,26 @@ def tensor_plan(stack: Stack, name: str, attentions: Attentions) -> dict[str, st
     Attentions whose parts, or whose biases, need all heads at once are left whole, as are mixtures and other mixers.
     """
     leaf_styles: dict[str, set[str]] = {}
-    blocks: list[Any] = [*stack.blocks]
+    blocks = [*stack.blocks]
     parts = dict.fromkeys(part for block in blocks for part, _ in block.named_children())
     for part in parts:
-        modules = [getattr(block, part, None) for block in blocks]
+        modules = [block._modules.get(part) for block in blocks]
         cuts = [_cuts(module, attentions) for module in modules]
         for leaf, style in (pair for cut in cuts for pair in cut.items()):
             pairs = zip(modules, cuts, strict=True)
-            if not [m for m, cut in pairs if leaf not in cut and getattr(m, leaf, None) is not None]:
+            if not [m for m, cut in pairs if leaf not in cut and m and m._modules.get(leaf)]:
                 leaf_styles.setdefault(f"{name}.blocks.*.{part}.{leaf}", set()).add(style)
     return {path: styles.pop() for path, styles in leaf_styles.items() if len(styles) == 1}
 
 
 def _cuts(module: nn.Module | None, attentions: Attentions) -> Mapping[str, str]:
     """The cuts of the layers of an attention or feed-forward, by their names: as its ``sharding`` states them, all or none."""
-    state = getattr(module, "sharding", None)
+    sharding = None if module is None else SHARDING.of(module)()
     called = attentions.calls.get(id(module))
-    if module is None or state is None or (called is None and isinstance(module, Mixer)):
+    if module is None or sharding is None or (called is None and isinstance(module, Mixer)):
         return {}
     if called is not None and (called.adds_per_head or called.has_sinks):
         return {}
-    sharding: Sharding = state()
     styles: dict[str, str] = {}
     for path, child in module.named_children():
         cut = sharding.cuts.get(path)

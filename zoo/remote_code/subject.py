@@ -6,8 +6,6 @@ import re
 from functools import cached_property
 from typing import Any
 
-from torch import nn
-
 from specs.model.model import Model
 from zoo.models.stack import stacks_of
 from zoo.remote_code.attentions import Attentions, state_names
@@ -42,17 +40,18 @@ class Subject:
         self.own_cache = spec.decodes and any(names != ("key", "value") for names in state_names(self.stack))
 
     @property
-    def embeddings(self) -> dict[str, nn.Module]:
+    def embeddings(self) -> dict[str, Any]:
         """The embeddings of stacks, by name, those with a token table first."""
         names = ["embedding", *(f"{name}_embedding" for name in self.stacks)]
-        embeddings = {name: getattr(self.model, name) for name in names if hasattr(self.model, name)}
+        modules = self.model._modules
+        embeddings = {name: modules[name] for name in names if name in modules}
         return dict(sorted(embeddings.items(), key=lambda pair: pair[1].token is None))
 
     @property
     def tables(self) -> dict[str, Any]:
         """The tables of tokens, by the names of embeddings."""
-        every = {name: getattr(embedding, "token", None) for name, embedding in self.embeddings.items()}
-        return {name: table for name, table in every.items() if table is not None}
+        embeddings = self.embeddings.items()
+        return {name: embedding.token for name, embedding in embeddings if embedding.token is not None}
 
     @cached_property
     def names(self) -> dict[str, str]:

@@ -15,12 +15,14 @@ import torch
 from pydantic import BaseModel
 from torch import nn
 
+from specs.base.roles import field_values
+from zoo.core.facts import KIND
 from zoo.remote_code.bindings import Key, RemoteCodeError
 from zoo.remote_code.closure import Closure
 from zoo.remote_code.expressions import Expression, Group, call, flat, quoted, repeated
 from zoo.remote_code.pieces import SEMANTIC
 
-_MODULE = frozenset([*vars(nn.Module()), "component_kind"])
+_MODULE = frozenset([*vars(nn.Module()), KIND.name])
 """The attributes of every module that no forward reads."""
 _DISPATCHED = next(key for key, path in SEMANTIC.items() if path == "interface")
 
@@ -186,15 +188,14 @@ class Tree:
                 **named,
             )
         if isinstance(value, BaseModel):
-            names = [name for name in type(value).model_fields if self._closure.needs(type(value), name)]
-            named = {name: self.value(getattr(value, name), path) for name in names}
+            fields = field_values(value).items()
+            named = {n: self.value(v, path) for n, v in fields if self._closure.needs(type(value), n)}
             return call(self.function(type(value)), **named)
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            named = {
-                field.name: self.value(getattr(value, field.name), path)
-                for field in dataclasses.fields(value)
-                if field.init and not _is_default(field, getattr(value, field.name))
-            }
+            values = (
+                (field, getattr(value, field.name)) for field in dataclasses.fields(value) if field.init
+            )
+            named = {f.name: self.value(v, path) for f, v in values if not _is_default(f, v)}
             return call(self.function(type(value)), **named)
         if isinstance(value, types.MethodType) and isinstance(value.__self__, nn.Module):
             self._closure.attributes.add(value.__name__)
@@ -207,9 +208,9 @@ class Tree:
         if isinstance(value, dict):
             return self._dictionary(value, path)
         if isinstance(value, tuple) and hasattr(value, "_fields"):
-            named = {name: self.value(getattr(value, name), path) for name in value._fields}
             defaults = type(value)._field_defaults  # type: ignore[attr-defined]
-            named = {n: e for n, e in named.items() if n not in defaults or defaults[n] != getattr(value, n)}
+            items = value._asdict().items()  # type: ignore[attr-defined]
+            named = {n: self.value(v, path) for n, v in items if n not in defaults or defaults[n] != v}
             return call(self.function(type(value)), **named)
         items = tuple(self.value(item, path) for item in value)
         if isinstance(value, list | tuple):

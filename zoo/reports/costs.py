@@ -18,10 +18,11 @@ from torch import fx
 from specs.model.model import Model
 from zoo.builder import ZooModel
 from zoo.core.collector import collector_paused
+from zoo.core.facts import ACTIVE_SHARE
 from zoo.core.graph_names import VISION_ENCODER
 from zoo.core.reduced import fewer_layers
 from zoo.core.remembering import remembered, remembered_by
-from zoo.core.roles import ROLES, active_share_of
+from zoo.core.roles import ROLES
 from zoo.core.state_names import is_present
 from zoo.ops.saved import NodeInfos
 from zoo.reports.flops import operations_without_entry
@@ -280,5 +281,5 @@ def _expert_shares(model: ZooModel) -> dict[str, tuple[int, int]]:
     return {
         path: share
         for path, module in model.named_modules()
-        if (share := active_share_of(module)) is not None
+        if (share := ACTIVE_SHARE.of(module)) is not None
     }

@@ -12,8 +12,6 @@ from zoo.reports.module_pairs import in_order
 _OF_EXPORT = ("target", "precision", "layout", "weights", "seed", "providers", "cache")
 _OF_GRAPH = ("nodes", "opset", "minimum_runtime", "operations")
 _OF_VERIFICATION = ("passed", "subject", "provider", "runtime")
-_IN_METADATA = ("zoo", "torch", "weights", "seed")
-"""The metadata of a graph other than the spec."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +88,7 @@ def _contents(a: Manifest, b: Manifest) -> Iterator[FactDifference]:
     Graphs carry spec and versions in their metadata, so they differ if spec or versions do; specs are compared as specs.
     """
     metadata = [
-        (manifest.files.get("spec.yaml"), *(getattr(manifest, name) for name in _IN_METADATA))
+        (manifest.files.get("spec.yaml"), manifest.zoo, manifest.torch, manifest.weights, manifest.seed)
         for manifest in (a, b)
     ]
     graphs = a.graphs if metadata[0] != metadata[1] else {}

@@ -13,7 +13,7 @@ def layer_kinds(spec: Model, small: Model) -> dict[str, list[int]]:
     """For each layer of a reduced model, such as ``decoder.blocks.0``, the layers that it represents."""
     kinds = defaultdict(list)
     for name, stack in spec.stacks():
-        kept = getattr(small, name).layer_kinds()
+        kept = small.stack(name).layer_kinds()
         places = {kind: kept.index(kind) for kind in dict.fromkeys(kept)}
         for layer, kind in enumerate(stack.layer_kinds()):
             kinds[f"{name}.blocks.{places[kind]}"].append(layer)

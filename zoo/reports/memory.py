@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from zoo.components.mixer import StateTensor
+from zoo.components.mixer import Mixer, StateTensor
 from zoo.core.tensors import weight_tensors
 from zoo.reports.folding import Folded, once
 
@@ -139,8 +139,8 @@ def cache(folded: Folded, dtype: torch.dtype) -> CacheSizes | None:
     encoder = 0
     for built, layers in Counter(folded.stacks["decoder"].like).items():
         block: Any = model.get_submodule(f"decoder.blocks.{built}")
-        latent = getattr(block.attention, "latent_width", None)
-        window = getattr(block.attention, "window", None) or getattr(block.attention, "chunk", None)
+        attention: Mixer | None = block.attention
+        latent, window = (attention.latent_width, attention.visible_limit) if attention else (None, None)
         constant = sum(
             tensor.values * (tensor.dtype or dtype).itemsize for tensor in block.state if not tensor.grows
         )

@@ -17,7 +17,8 @@ from specs.base.result_table import ResultTable
 from specs.base.suggest import suggestion
 from specs.base.tabular import Tabular
 from specs.model.model import Model
-from zoo.core.roles import kind_name, role_of
+from zoo.core.facts import PARAMETER_ROLE
+from zoo.core.roles import kind_name
 from zoo.core.units import total_and_active
 from zoo.reports.folding import Folded, FoldedStack, once
 from zoo.reports.parameter_check import ParameterCheck
@@ -259,7 +260,7 @@ def _embedding_parameters(folded: Folded) -> int:
     tables = {
         id(table): table.weight.numel() * folded.copies(f"{path}.{name}")
         for path, module in folded.model.named_modules()
-        if role_of(module) == "embedding"
+        if PARAMETER_ROLE.of(module) == "embedding"
         for name, table in module.named_modules()
         if isinstance(table, nn.Embedding)
     }

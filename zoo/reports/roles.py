@@ -11,7 +11,8 @@ from torch import nn
 from specs.base.registry import kinds
 from specs.model.stack import STACKS
 from zoo.components.block import Block
-from zoo.core.roles import ROLES, active_share_of, role_of
+from zoo.core.facts import ACTIVE_SHARE, KIND, PARAMETER_ROLE
+from zoo.core.roles import ROLES
 from zoo.reports.folding import Folded, once
 
 _HEADS = {"head", *(f"{name}_head" for name in STACKS)}
@@ -76,8 +77,8 @@ def module_roles(
     module: nn.Module, role: str = "other", share: tuple[int, int] = (1, 1), path: str = ""
 ) -> Iterator[tuple[str, tuple[int, int], str]]:
     """The role of a module and its submodules, its active fraction, and its path."""
-    own = role_of(module) or ("norms" if _is_norm(module) else role)
-    met = active_share_of(module) or share
+    own = PARAMETER_ROLE.of(module) or ("norms" if _is_norm(module) else role)
+    met = ACTIVE_SHARE.of(module) or share
     yield own, met, path
     for name, child in module.named_children():
         part = _PARTS.get(name) if isinstance(module, Block) else "head" if name in _HEADS else None
@@ -88,5 +89,5 @@ def _is_norm(module: nn.Module) -> bool:
     """Whether a module is a norm of PyTorch, or of a kind of norms, as plugins' are."""
     if isinstance(module, nn.LayerNorm | nn.RMSNorm):
         return True
-    kind = getattr(module, "component_kind", None)
+    kind = KIND.of(module)
     return kind is not None and kind != "none" and kind in kinds("norm")

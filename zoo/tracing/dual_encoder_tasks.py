@@ -72,12 +72,12 @@ def _alone(spec: Model, task: str, name: StackName) -> Task:
             name, values[inputs[0].name], values.get("attention_mask"), values.get("token_type_ids")
         )
 
-    stack = getattr(spec, name)
+    stack = spec.stack(name)
     about = parts_key(stack, spec.embedding_of(stack), StackContext.of(spec, name))
     return Task(task, inputs, call, about=about)
 
 
 def _inputs(spec: Model, name: StackName, batch: str) -> tuple[Placeholder, ...]:
     """The inputs of an encoder, with ``batch`` as the name of their first axis."""
-    inputs = stack_inputs(spec, getattr(spec, name), "sequence_length")
+    inputs = stack_inputs(spec, spec.stack(name), "sequence_length")
     return tuple(replace(placeholder, dims=(batch, *placeholder.dims[1:])) for placeholder in inputs)

@@ -20,6 +20,10 @@ class OrderedClasses(HeadKind):
     labels: Annotated[int, Field(ge=2)]
     """Number of classes, such as 5 for one to five stars."""
 
+    @property
+    def label_count(self) -> int:
+        return self.labels
+
     def steps(self, context: PartContext) -> Iterator[Step | Output]:
         yield Step("Pooling", details=("mean of tokens",))
         yield Step(self.heading, "", ("one score", f"{self.labels - 1} thresholds"))

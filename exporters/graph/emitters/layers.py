@@ -114,8 +114,8 @@ def _is_cast_bfloat16(value: Value) -> bool:
 
     ONNX Runtime fuses such a norm into one that reads bfloat16, and the CUDA provider has none with a float32 scale.
     """
-    node = value.node
-    return node is not None and node.op == "Cast" and getattr(node.inputs[0], "dtype", None) == torch.bfloat16
+    cast = value.node.inputs[0] if value.node is not None and value.node.op == "Cast" else None
+    return cast is not None and cast.dtype == torch.bfloat16
 
 
 @emits(bias_gelu)

@@ -28,10 +28,6 @@ ROTATED_MULTIPLE = 16
 """Rotation is supported if head width and rotated width are multiples of this."""
 
 
-class UnfusableError(Exception):
-    """An attention that the operation does not support; the message is the reason."""
-
-
 @dataclass(frozen=True)
 class _Cached:
     """An attention with a cache: its result and its inputs (queries, new keys and new values: B H T K).
@@ -61,10 +57,10 @@ def fuse_group_query_attention(rewriter: Rewriter, target: Target, context_lengt
         keys, values = (rewriter.semantic_call(part, functional.append) for part in call.args[1:3])
         if keys is None or values is None:
             continue
-        try:
-            attentions.append(_cached(rewriter, target, node, call, keys, values))
-        except UnfusableError as unfit:
-            return f"{node.meta['path']}: {unfit}"
+        cached = _cached(rewriter, target, node, call, keys, values)
+        if isinstance(cached, str):
+            return f"{node.meta['path']}: {cached}"
+        attentions.append(cached)
     biased = (attention for attention in attentions if attention.position_bias is not None)
     for positions, mask in {attention.keys: attention.mask for attention in biased}.items():
         rewriter.replace(positions, _packed_positions(rewriter, positions, mask))
@@ -80,28 +76,27 @@ def _cached(
     call: SemanticCall,
     keys: SemanticCall,
     values: SemanticCall,
-) -> _Cached:
+) -> _Cached | str:
+    """The attention that an operation can replace, or the reason why none can."""
     query, key, value, bias = call.args
     dtype = dtype_of(query)
     if not target.takes(OPERATION, dtype):
-        raise UnfusableError(f"{OPERATION} has no kernel for {str(dtype).removeprefix('torch.')}")
+        return f"{OPERATION} has no kernel for {str(dtype).removeprefix('torch.')}"
     width = key.meta["info"][0].shape[-1]
     if width % WIDTH_MULTIPLE:
-        raise UnfusableError(f"the head width is {width}, and must be a multiple of {WIDTH_MULTIPLE}")
+        return f"the head width is {width}, and must be a multiple of {WIDTH_MULTIPLE}"
     if key.meta["info"] != value.meta["info"]:
-        raise UnfusableError("keys and values have different widths")
+        return "keys and values have different widths"
     seen = rewriter.semantic_call(bias, functional.attention_bias)
     mask, position_bias, _, key_positions = (None,) * 4 if seen is None else seen.args[:4]
     if seen is None or mask is None or not seen.kwargs["causal"]:
-        raise UnfusableError("attention is not causal with a padding mask")
+        return "attention is not causal with a padding mask"
     if seen.kwargs.get("last") is not None:
-        raise UnfusableError("the tokens of an image or of a prompt see each other in both directions")
+        return "the tokens of an image or of a prompt see each other in both directions"
     if seen.kwargs.get("chunk") is not None:
-        raise UnfusableError(f"attention is limited to chunks, which {OPERATION} does not support")
+        return f"attention is limited to chunks, which {OPERATION} does not support"
     if position_bias is not None and not target.biases_group_queries:
-        raise UnfusableError(
-            f"scores have a positional bias, which {OPERATION} does not support on this target"
-        )
+        return f"scores have a positional bias, which {OPERATION} does not support on this target"
     return _Cached(
         node,
         call,

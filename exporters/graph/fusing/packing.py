@@ -46,10 +46,6 @@ def pack_tokens(rewriter: Rewriter) -> str | None:
     return _Packing(rewriter, mask).run()
 
 
-class _NotTokenWiseError(Exception):
-    """A call that cannot run on packed tokens."""
-
-
 class _Packing:
     """Packs the tokens of a graph. The old calls stay until every call is known to work without padding."""
 
@@ -96,22 +92,23 @@ class _Packing:
             argument in self.packed for argument in node.all_input_nodes
         ):
             return False
-        try:
-            self.packed[node] = self._again(node)
-        except _NotTokenWiseError:
-            return False
-        return True
+        if (packed := self._again(node)) is not None:
+            self.packed[node] = packed
+        return packed is not None
 
-    def _again(self, node: fx.Node) -> fx.Node:
-        """Return the same call on packed tokens."""
+    def _again(self, node: fx.Node) -> fx.Node | None:
+        """The same call on packed tokens; None if it cannot run on them."""
         if node.op not in CALLS or self._mixing(node) is not Mixing.SEPARATE:
-            raise _NotTokenWiseError
-        args, kwargs = fx.map_arg((node.args, node.kwargs), self._operand)
+            return None
+        operands = dict[fx.Node, fx.Node | int]()
+        for argument in node.all_input_nodes:
+            if (operand := self._operand(argument)) is None:
+                return None
+            operands[argument] = operand
+        args, kwargs = fx.map_arg((node.args, node.kwargs), operands.__getitem__)
         result = self._insert(node.target, *args, path=node.meta["path"], **kwargs)
         expected = [self._packed_info(info, run) for run, info in enumerate(node.meta["info"])]
-        if [*result.meta["info"]] != expected:
-            raise _NotTokenWiseError
-        return result
+        return result if [*result.meta["info"]] == expected else None
 
     def _mixing(self, node: fx.Node) -> Mixing:
         """Return whether a call mixes tokens; a call without an entry may."""
@@ -120,37 +117,30 @@ class _Packing:
 
     def _hides_padding(self, node: fx.Node) -> bool:
         """Whether a call mixes tokens under a mask that excludes padding."""
-        try:
-            return self._mixing(node) is Mixing.MASKED
-        except _NotTokenWiseError:
-            return False
+        return self._mixing(node) is Mixing.MASKED
 
-    def _operand(self, node: fx.Node) -> Any:
-        """The argument of a call on packed tokens."""
+    def _operand(self, node: fx.Node) -> fx.Node | int | None:
+        """The argument of a call on packed tokens; None if it has no form for them."""
         if node in self.packed:
             return self.packed[node]
         info = node.meta["info"]
         if isinstance(info[0], int):
-            if info not in (self.batch, self.length):
-                raise _NotTokenWiseError
-            return 1 if info == self.length else self.count
+            return 1 if info == self.length else self.count if info == self.batch else None
         if not self.has_tokens(node):
             return node
-        if node not in self.gathered:
-            self.gathered[node] = self._gathered(node)
-        return self.gathered[node]
+        if node not in self.gathered and (axis := self.axis(node)) is not None:
+            self.gathered[node] = self._gathered(node, axis)
+        return self.gathered.get(node)
 
-    def _gathered(self, node: fx.Node) -> fx.Node:
-        """The real tokens of a padded value."""
-        axis = self.axis(node)
+    def _gathered(self, node: fx.Node, axis: int) -> fx.Node:
+        """The real tokens of a padded value with its tokens along an axis."""
         if axis == 1:
             return self._insert(pack, node, self.tokens)
-        try:
-            return self._again(node)
-        except _NotTokenWiseError:
-            first = self._insert("transpose", node, 1, axis)
-            packed = self._insert(pack, first, self.tokens)
-            return self._insert("transpose", packed, 1, axis)
+        if (again := self._again(node)) is not None:
+            return again
+        first = self._insert("transpose", node, 1, axis)
+        packed = self._insert(pack, first, self.tokens)
+        return self._insert("transpose", packed, 1, axis)
 
     def _unpacked(self, node: fx.Node) -> fx.Node:
         if node not in self.padded:
@@ -177,12 +167,11 @@ class _Packing:
 
     # ------------------------------------------------------------------------------------------------ sizes
 
-    def axis(self, node: fx.Node) -> int:
-        """The axis of tokens in a tensor whose first axis is rows."""
+    def axis(self, node: fx.Node) -> int | None:
+        """The axis of tokens in a tensor whose first axis is rows; None in others."""
         sizes = _sizes(node)
-        if sizes.count(self.length) != 1 or sizes.count(self.batch) != 1 or sizes[0] != self.batch:
-            raise _NotTokenWiseError
-        return sizes.index(self.length)
+        known = sizes.count(self.length) == sizes.count(self.batch) == 1 and sizes[0] == self.batch
+        return sizes.index(self.length) if known else None
 
     def has_tokens(self, node: Any) -> bool:
         """Whether a tensor has an axis of rows or of tokens."""
@@ -192,12 +181,12 @@ class _Packing:
         return self.batch in sizes or self.length in sizes
 
     def _packed_info(self, info: Any, run: int) -> Any:
-        """The info of a result on packed tokens."""
+        """The info of a result on packed tokens; None for one without rows and tokens."""
         if isinstance(info, tuple):
             return tuple(self._packed_info(part, run) for part in info)
         batch, length = self.batch[run], self.length[run]
         if not isinstance(info, TensorInfo) or info.shape.count(batch) != 1 or info.shape.count(length) != 1:
-            raise _NotTokenWiseError
+            return None
         count: int = self.count.meta["info"][run]
         alone = {batch: count, length: 1}
         return TensorInfo(tuple(alone.get(dim, dim) for dim in info.shape), info.dtype)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import NAMESPACE_URL, uuid5
 
@@ -11,7 +11,6 @@ from exporters.remotes.artefact import Artefact
 from specs.base.errors import UserError
 from zoo.core.state_names import is_past, is_present
 from zoo.files.ownership import BILL_OF_MATERIALS, SIGNATURE
-from zoo.record.records import GraphRecord
 
 if TYPE_CHECKING:
     from cyclonedx.model.component import Component
@@ -148,8 +147,8 @@ def _model_card(artefact: Artefact, spec: Model, inputs: list[Component]) -> dic
         "modelParameters": {
             "architectureFamily": "transformer",
             "modelArchitecture": spec.architecture,
-            "inputs": [{"format": text} for text in _formats(first, "inputs")],
-            "outputs": [{"format": text} for text in _formats(last, "outputs")],
+            "inputs": [{"format": text} for text in _formats(first.inputs)],
+            "outputs": [{"format": text} for text in _formats(last.outputs)],
         }
     }
     data = [str(component.bom_ref.value) for component in inputs if component.name != "weights"]
@@ -163,8 +162,8 @@ def _model_card(artefact: Artefact, spec: Model, inputs: list[Component]) -> dic
     return card
 
 
-def _formats(graph: GraphRecord, side: str) -> Iterator[str]:
+def _formats(shapes: Mapping[str, Sequence[int | str]]) -> Iterator[str]:
     """Return inputs such as ``input_ids [batch_size, sequence_length]``, without caches, which have too many tensors."""
-    for name, shape in getattr(graph, side).items():
+    for name, shape in shapes.items():
         if not (is_past(name) or is_present(name)):
             yield f"{name} [{', '.join(map(str, shape))}]"
