@@ -90,6 +90,10 @@ class CTC(HeadKind):
     dropout: Dropout = 0.0
     """Dropout probability before the output layer during training."""
 
+    def steps(self, context: PartContext) -> Iterator[Step | Output]:
+        yield Step("CTC", "labels", (WIDTHS, f"blank {self.blank:,}"))
+        yield Output("Logits", product("B", context.length, self.labels))
+
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         if self.blank >= self.labels:
             yield Fault(
