@@ -97,7 +97,7 @@ class BlockParts(Component):
         return part if isinstance(part, DescribedSpec) else None
 
     def part_context(self, name: str, context: PartContext) -> PartContext:
-        """The surroundings of the module of a name, in those of the block's branches."""
+        """Surroundings of a module for its details; ``context`` surrounds the branches of the block."""
         return context
 
     def added_details(self, name: str) -> list[str]:
