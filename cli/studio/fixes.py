@@ -30,6 +30,7 @@ _UNKNOWN = "is not a known key"
 
 _QUOTED = re.compile(r"'([^']+)'")
 _PAIR = re.compile(r"\b([a-z_]+(?:\.[a-z_]+)*): (\{[^}]*\}|[\w.+-]+)")
+_PART = re.compile(r"(?:Did you mean|such as) (\{kind: [^}]*\})")
 _WORD = re.compile(r"[\w.+-]*\w")
 _GRAMMAR = {
     "Use",
@@ -115,6 +116,9 @@ def _candidates(text: str, problem: Problem) -> Iterator[Candidate]:
     if problem.rule == REQUIRED:
         for value in start_values(text, path):
             yield f"Add {path[-1]}: {flow(value)}", _setting(text, path, value)
+    if part := _PART.search(remedy):
+        yield _whole_part(text, path, part[1])
+        return
     if "Did you mean" in remedy:
         for word in _QUOTED.findall(remedy):
             yield from _meant(text, problem, word)
@@ -161,6 +165,23 @@ def _meant(text: str, problem: Problem, word: str) -> Iterator[Candidate]:
         return
     goal: SpecPath = tuple(word.split("."))
     yield f"Move to {word}", lambda: with_value(without(text, path), goal, _value_at(text, path), _KEYS)
+
+
+def _whole_part(text: str, path: SpecPath, written: str) -> Candidate:
+    """All keys of a part that the remedy writes, at the part whose kind or value is wrong."""
+    from specs.language.reading import read_text
+
+    keys: dict[str, Any] = read_text(written, "").data
+    part = path[:-1] if path[-1] == "kind" else path
+
+    def edit() -> str:
+        edited = text
+        for key, value in keys.items():
+            edited = with_value(edited, (*part, key), value, _KEYS)
+        return edited
+
+    further = "".join(f", {key}: {value}" for key, value in keys.items() if key != "kind")
+    return f"Use {keys['kind']}{further}", edit
 
 
 def _value_at(text: str, path: SpecPath) -> Any:

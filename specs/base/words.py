@@ -20,12 +20,14 @@ TIMES = "\u00d7"
 class PartContext:
     """The surroundings of a part that its details depend on.
 
-    ``width`` is the width of its output, and of its input unless ``input_width`` is set; ``rows`` counts the rows of its
-    table, if it has one; ``length`` names the number of tokens or vectors, such as T.
+    ``width`` is the width of its output, and of its input unless ``input_width`` is set; ``second_width`` is that of a second
+    stream, if there is one; ``rows`` counts the rows of its table, if it has one; ``length`` names the number of tokens or
+    vectors, such as T.
     """
 
     width: int
     input_width: int | None = None
+    second_width: int | None = None
     causal: bool = False
     cross: bool = False
     rows: int | None = None
@@ -76,6 +78,11 @@ class Output:
 def product(*sizes: int | str) -> str:
     """Sizes as a product: rows times columns."""
     return f" {TIMES} ".join(f"{size:,}" if isinstance(size, int) else size for size in sizes)
+
+
+def plus(number: int) -> str:
+    """A number as a further term of a sum: + 80, or - 7."""
+    return f"{'+' if number >= 0 else '-'} {abs(number):,}"
 
 
 def number_text(value: float) -> str:

@@ -15,6 +15,7 @@ from specs.base.base import (
 )
 from specs.base.registry import interface, register
 from specs.base.roles import field_values
+from specs.base.words import PartContext
 from specs.kinds.altup import LowRankResidual
 from specs.kinds.attention import MultiHeadShape
 from specs.kinds.feed_forward import FeedForward
@@ -98,6 +99,16 @@ class BlockParts(Component):
         """The spec of the module of a name, if a field of that name, or a default, states it."""
         part = field_values(self).get(name) or (self.attention if name == "cross_attention" else None)
         return part if isinstance(part, DescribedSpec) else None
+
+    def part_context(self, name: str, context: PartContext) -> PartContext:
+        """Surroundings of a module for its details; ``context`` surrounds the branches of the block."""
+        return context
+
+    def added_details(self, name: str) -> list[str]:
+        """The details that the block adds to the module of a name: how layers share its weights."""
+        if self.sharing is None or name not in ("attention", "feed_forward", "first_feed_forward"):
+            return []
+        return self.sharing.details("attention" if name == "attention" else "feed_forward")
 
     def norm_of(self, branch: str) -> Component:
         """The norm of a branch: attention, cross_attention or feed_forward."""

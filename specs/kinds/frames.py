@@ -8,7 +8,7 @@ from pydantic import Field
 from specs.base.base import Dropout, Fault, PositiveFloat, RuleContext, Width
 from specs.base.registry import register
 from specs.base.roles import Role
-from specs.base.words import WIDTHS, PartContext, PositionStep, Step
+from specs.base.words import WIDTHS, PartContext, PositionStep, Step, plus
 from specs.kinds.activation import ACTIVATION_TITLES, Activation
 from specs.kinds.embedding import EmbeddingKind, InputPart, kernel_faults, scale_steps
 from specs.kinds.norm import Norm, norm_steps
@@ -43,7 +43,7 @@ class FramesKind(EmbeddingKind):
         return 1
 
     def drawn_input(self, length: str, context_length: int | None) -> tuple[str | int, ...]:
-        frames = length if self.step == 1 else f"({self.step:,} {length} {1 - self.step:+,})"
+        frames = length if self.step == 1 else f"({self.step:,} {length} {plus(1 - self.step)})"
         return frames, self.features
 
     def vector_names(self, count: int, column_seconds: float | None = None) -> list[str]:

@@ -81,6 +81,7 @@ class Interpolated(PatchPosition):
     around its own, weighted by nearness, with the corners of the image at the corners of the grid (Qwen3-VL)."""
 
     kind: Literal["interpolated"] = "interpolated"
+    title: ClassVar[str] = "Interpolated positions"
     side: Width
     """Number of rows, and of columns, of the grid (Qwen3-VL: 48)."""
     embedded: ClassVar[bool] = True

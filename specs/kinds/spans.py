@@ -24,6 +24,9 @@ class Lstm(Component):
     layers: Annotated[int, Field(gt=0, le=64)] = 1
     """Number of layers."""
 
+    def details(self, context: PartContext) -> list[str]:
+        return [f"{self.layers:,} layer{'s' * (self.layers > 1)}"]
+
 
 Recurrent = Annotated[Component, Slot("recurrent")]
 

@@ -98,6 +98,10 @@ class CTC(HeadKind):
     def label_count(self) -> int | None:
         return self.labels
 
+    def steps(self, context: PartContext) -> Iterator[Step | Output]:
+        yield Step("CTC", "labels", (WIDTHS, f"blank {self.blank:,}"))
+        yield Output("Logits", product("B", context.length, self.labels))
+
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         if self.blank >= self.labels:
             yield Fault(

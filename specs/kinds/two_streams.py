@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import ClassVar, Literal
 
-from specs.base.base import Fault, RuleContext, default_faults
+from specs.base.base import DescribedSpec, Fault, RuleContext, default_faults
 from specs.base.registry import register
-from specs.base.words import PartContext, plain_fields
+from specs.base.words import PartContext
 from specs.kinds.attention import MultiHead
 from specs.kinds.block import BRANCH_OPTIONS, BlockParts
 from specs.kinds.feed_forward import FeedForward
@@ -31,13 +31,17 @@ class TwoStreams(BlockParts):
     output_is_normalised: ClassVar[bool] = True
     passes_second: ClassVar[bool] = True
 
-    def details(self, context: PartContext) -> list[str]:
-        first = [
-            *self.attention.details(context),
-            "scores of both streams added",
-            *self.feed_forward.details(context),
-        ]
-        return [*first, f"second stream: {', '.join(plain_fields(self.second_feed_forward)[:2])}"]
+    def part_of(self, name: str) -> DescribedSpec | None:
+        return self.attention if name == "attention.second" else super().part_of(name)
+
+    def part_context(self, name: str, context: PartContext) -> PartContext:
+        if name not in ("attention.second", "second_feed_forward"):
+            return context
+        assert context.second_width is not None
+        return replace(context, width=context.second_width)
+
+    def added_details(self, name: str) -> list[str]:
+        return ["scores of both streams added"] if name.startswith("attention") else []
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         yield from super().faults(context)

@@ -11,7 +11,7 @@ from specs.base.base import Dropout, Fault, RuleContext, Spec, Width
 from specs.base.descriptions import ValueDescriptions
 from specs.base.registry import register
 from specs.base.roles import Role
-from specs.base.words import WIDTHS, PartContext, PositionStep, Step
+from specs.base.words import WIDTHS, PartContext, PositionStep, Step, plus
 from specs.kinds.activation import ACTIVATION_TITLES, Activation
 from specs.kinds.embedding import EmbeddingKind, InputPart
 from specs.kinds.norm import Norm, norm_steps
@@ -67,7 +67,7 @@ class SampledKind(EmbeddingKind):
         return reach
 
     def drawn_input(self, length: str, context_length: int | None) -> tuple[str | int, ...]:
-        return (f"({self.step:,} {length} {self.reach - self.step:+,})",)
+        return (f"({self.step:,} {length} {plus(self.reach - self.step)})",)
 
     @property
     def sees_order(self) -> bool:

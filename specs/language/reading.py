@@ -21,7 +21,7 @@ _SYNTAX = [  # parser message, rule, remedy (empty: report where the construct s
     ("tab character", "a line must not be indented by a tab", "Indent with spaces."),
     ("cannot start any token", "an unquoted value must not start with this character", "Put it in quotes."),
     ("mapping values", "a ':' must follow a key, one key to a line",
-     "Put a value that contains ': ' in quotes; start a nested mapping on its own line."),
+     "Indent the keys of a mapping alike; put a value that contains ': ' in quotes; start a nested mapping on its own line."),
     ("sequence entries", "a list written with '-' must start on its own line",
      "Move it to the next line, or write [a, b]."),
     ("',' or ']'", "a list in brackets must have commas between its items and a ']' at its end", ""),

@@ -7,6 +7,7 @@ heads K and L.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import ClassVar, cast
 
 import torch
 from torch import Tensor, nn
@@ -33,6 +34,7 @@ class SecondStream(nn.Module):
     """The queries, keys and values of the second stream, B T W -> B H T L each, and the projection of its output."""
 
     component_kind = "second_stream"
+    stream_methods: ClassVar = {"projected": "Attention of the second stream"}
 
     def __init__(self, spec: MultiHead, context: LayerContext) -> None:
         super().__init__()
@@ -63,6 +65,10 @@ class SecondStream(nn.Module):
         query, key, value = self.query(y), self.key(y), self.value(y)
         return split_heads(query, self.width), split_heads(key, self.width), split_heads(value, self.width)
 
+    def projected(self, mixed: Tensor) -> Tensor:
+        """Returns the output of the second stream, B T W, of the mixed values of its heads."""
+        return cast(Tensor, self.output(mixed))
+
 
 class TwoStreamAttention(SelfAttention):
     """One attention of heads of width K + L, with the queries, keys and values of both streams side by side."""
@@ -78,7 +84,7 @@ class TwoStreamAttention(SelfAttention):
         return key_value_state(self.key_value_heads, width, width)
 
     def forward(self, x: Tensor, context: MixerContext, past: State | None) -> tuple[Tensor, State]:
-        """x: B T (D + W) -> B T (D + W), and all keys and values, B H T (K + L) twice."""
+        """x: B T (D + W) -> B T (D + W), the second stream before its projection, and all keys and values, B H T (K + L) twice."""
         position, first = context.attention.position_of(self), x[..., : self.first_width]
         query = self.rotated_queries(first, position, context.positions)
         key, value = self.rotated_keys_values(first, position, context.positions)
@@ -90,11 +96,8 @@ class TwoStreamAttention(SelfAttention):
         mixed = functional.attention(
             query, key, value, bias, scale=self.scale, dropout=dropout
         )  # B H T (K + L)
-        outputs = (
-            self.output(merge_heads(mixed[..., : self.width])),
-            self.second.output(merge_heads(mixed[..., self.width :])),
-        )
-        return torch.cat(outputs, -1), (key, value)
+        output = self.output(merge_heads(mixed[..., : self.width]))
+        return torch.cat((output, merge_heads(mixed[..., self.width :])), -1), (key, value)
 
 
 @builds(spec.TwoStreams)
@@ -127,6 +130,7 @@ class TwoStreams(Block):
         mixed, (first, second) = self._mix(x, call), (x[..., : self.width], x[..., self.width :])
         first = self.norm_of("attention")(self.joined("attention", first, mixed[..., : self.width]))
         first = self.norm_of("feed_forward")(self.joined("feed_forward", first, self._feed(first, call)))
-        second = self.second_attention_norm(second + self.dropout(mixed[..., self.width :]))
+        branch = self.attention.second.projected(mixed[..., self.width :])
+        second = self.second_attention_norm(second + self.dropout(branch))
         second = self.second_feed_forward_norm(second + self.dropout(self.second_feed_forward(second)))
         return torch.cat((first, second), -1)

@@ -106,7 +106,7 @@ class BlockReader:
     def _step(self, step: PathStep) -> Part:
         if not step.is_module:
             return Part("other", step.name, keys=self._block_keys)
-        if not step.method:
+        if not step.method or self._spec.part_of(step.name) is not None:
             return self._module(step.name, reads_encoder=step.reads_encoder)
         title = STREAM_METHODS.of(self._block.get_submodule(step.name))[step.method]
         if step.name in self._counted:
@@ -121,7 +121,10 @@ class BlockReader:
         role = None if spec is None else _role(spec)
         if spec is None or role is None:
             return self._other(name)
-        details = [*spec.details(self._context), *self._sharing_details(name)]
+        details = [
+            *spec.details(self._spec.part_context(name, self._context)),
+            *self._spec.added_details(name),
+        ]
         part = self._part(role, spec.heading, details, name)
         return part if spec.routed_experts is None else self._experts(part, name, *spec.routed_experts)
 
@@ -141,13 +144,6 @@ class BlockReader:
         active = f"{parameter_text(counts.of(self._paths(name)[:1]) - idle)} active"
         return ExpertsPart(**{**vars(part), "details": (*part.details, active)})
 
-    def _sharing_details(self, name: str) -> list[str]:
-        """How layers share the weights of a branch."""
-        sharing = self._spec.sharing
-        if sharing is None or name not in ("attention", "feed_forward", "first_feed_forward"):
-            return []
-        return sharing.details("attention" if name == "attention" else "feed_forward")
-
     def _attention(self, name: str, spec: AttentionKind, reads_encoder: bool) -> AttentionPart:
         drawn_within: list[Part] = []
         if (norm := spec.inner_norm) is not None:
@@ -166,12 +162,14 @@ class BlockReader:
                 drawn_within.append(self._of_position(position, spec, [], keys))
             if acts.overrides("bias") or acts.overrides("layer_bias"):
                 scores = self._of_position(position, spec, paths, keys)
-        context = replace(self._context, cross=reads_encoder)
-        details = [*spec.details(context), *self._sharing_details(name)]
+        context = replace(self._spec.part_context(name, self._context), cross=reads_encoder)
+        details = [*spec.details(context), *self._spec.added_details(name)]
         title = spec.heading
         if reads_encoder:
             details, title = [title.removesuffix(" attention"), *details], "Cross-attention"
         without = [path for part in [*drawn_within, scores] if part is not None for path in part.modules]
+        for inner, module in self._block.get_submodule(name).named_modules():
+            without += self._paths(f"{name}.{inner}") if inner and stream_methods(module) else []
         part = self._part("attention", title, details, name, without=without)
         return AttentionPart(
             **vars(part),
@@ -199,6 +197,7 @@ class BlockReader:
 
     def _keys(self, name: str) -> str:
         """The path in the spec of the keys that describe a module of the block."""
+        name = name.partition(".")[0]
         candidates = (name, name.removeprefix("first_"), name.removeprefix("cross_"))
         fields = [*candidates, *(field for ending, field in FIELDS.items() if name.endswith(ending))]
         values = field_values(self._spec)

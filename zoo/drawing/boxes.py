@@ -39,11 +39,19 @@ class BoxLayout:
 
     def sign(self, x: float, y: float, sign: str) -> Box:
         """A circle centred on a point."""
-        text = Text(x, y + 5, sign, 15, "middle", bold=True)
+        size = 15 if sign == "+" else 11
+        text = Text(x, y + size / 3, sign, size, "middle", bold=True)
         return Box(self.id(), "sum", x - RADIUS, y - RADIUS, 2 * RADIUS, 2 * RADIUS, (text,))
 
     def text_box(self, part: Part, width: float) -> Box:
-        """The box of a part with its title, its parameters on the right, and its details; its corner is at (0, 0)."""
+        """The box of a part with its title, its parameters on the right, and its details; its corner is at (0, 0).
+
+        A small box is as wide as its words need, and at most as a large one.
+        """
+        needed = max(
+            text_width(part.title, MEDIUM, bold=True), *(text_width(d, SMALL) for d in part.details), 0
+        )
+        width = max(width, min(needed + 2 * INSET + 1, WIDE))
         room = width - 2 * INSET
         count_width = text_width(part.count, SMALL)
         beside_title = text_width(part.title, MEDIUM, bold=True) + count_width + 10 <= room

@@ -37,7 +37,7 @@ from zoo.drawing.diagram import (
 )
 from zoo.drawing.pieces import Inlet, Piece, Port
 from zoo.drawing.scene import Arrow, Box, Text
-from zoo.drawing.text import fitted
+from zoo.drawing.text import fitted, text_width
 
 
 class ColumnLayout(BoxLayout):
@@ -169,7 +169,8 @@ class ColumnLayout(BoxLayout):
         inner = self._pile(element.way)
         plain, around = WIDE / 2 + PILE + 2, WIDE / 2 + PILE + 2 + GAP  # equal widths for most frames
         least = (plain, around) if self._mirrored else (around, plain)
-        left, right = max(inner.left, least[0]) + 12, max(inner.right, least[1]) + 12
+        label_room = min(text_width(element.label, MEDIUM, bold=True), WIDE) + 9
+        left, right = max(inner.left, least[0], label_room) + 12, max(inner.right, least[1]) + 12
         height = 14 + inner.height + 30
         label = Text(
             10 - left, 18 - height, fitted(element.label, left - 20, MEDIUM, bold=True), MEDIUM, bold=True
@@ -215,13 +216,14 @@ class ColumnLayout(BoxLayout):
     def _with_scores(self, column: Piece, scores: Sequence[Inlet]) -> Piece:
         """The column with the parts added to scores on its right, each once, with lines to every use."""
         boxes, arrows = list(column.boxes), list(column.arrows)
-        gutter = column.right + MARGIN / 2
+        gutter, right = column.right + MARGIN / 2, column.right
         for part in dict.fromkeys(inlet.part for inlet in scores):
             assert part is not None
             first, *others = (inlet.port for inlet in scores if inlet.part == part)
             box = self.text_box(part, SIDE)
             box = box.moved(column.right + 1.5 * MARGIN, first.y - box.height / 2)
             boxes.append(box)
+            right = max(right, box.x + box.width)
             if not others:
                 arrows.append(Arrow(((box.x, first.y), (first.x, first.y)), box.id, first.box, "scores"))
                 continue
@@ -235,7 +237,7 @@ class ColumnLayout(BoxLayout):
                 points = ((gutter, first.y), (gutter, other.y), (other.x, other.y))
                 arrows.append(Arrow(points, port.box, other.box, "scores"))
         return Piece(
-            column.left, column.right + 1.5 * MARGIN + SIDE, column.height,
+            column.left, right, column.height,
             tuple(boxes), tuple(arrows), column.inlets, column.entry, column.exit,
         )  # fmt: skip
 

@@ -34,7 +34,7 @@ RESIDUALS = ("residual", "feed_forward_residual")
 class PathStep:
     """A part that the stream passes: the name of a module of the block, or of a function.
 
-    ``method``: the method of the module, unless its forward; ``reads_encoder``: whether it also receives the encoder's keys and
+    ``method``: the method of the module, unless its forward, which stands for a module around it too; ``reads_encoder``: whether it also receives the encoder's keys and
     values.
     """
 
@@ -165,7 +165,8 @@ class _Reader:
         streams = [source for source in self._inputs(last) if self._followed(source)]
         before = self._followed(last)[-2]
         if len(streams) == 1 and not _is_sum(last):
-            return (*self._between(first, streams[0]), self._step(last))
+            step, earlier = self._step(last), self._between(first, streams[0])
+            return (*(earlier[:-1] if _continues(step, earlier[-1:]) else earlier), step)
         ways = tuple(self._between(before, stream) for stream in streams)
         fork = Fork(tuple(_joined(ways))) if _is_sum(last) else Fork(ways, self._step(last))
         return (*self._between(first, before), fork)
@@ -176,6 +177,12 @@ class _Reader:
             str(node.target).partition(":") if node.op == "call_module" else (_function_name(node), "", "")
         )
         return PathStep(name, node.op == "call_module", ENCODED in placeholders, method)
+
+
+def _continues(step: PathStep, earlier: Way) -> bool:
+    """Whether a step is a method of a part of the module before it."""
+    (before,) = earlier or (None,)
+    return bool(step.method) and isinstance(before, PathStep) and step.name.startswith(f"{before.name}.")
 
 
 def _is_sum(node: fx.Node) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from zoo.core.units import parameter_text
 from zoo.drawing.boxes import GAP, LINE, MARGIN, TINY
 from zoo.drawing.columns import ColumnLayout
-from zoo.drawing.diagram import Diagram, DiagramColumn, Joined, Way
+from zoo.drawing.diagram import Diagram, DiagramColumn, Way
 from zoo.drawing.pieces import Piece
 from zoo.drawing.scene import Arrow, Box, Point, Scene, Text
 from zoo.drawing.text import lines_of, text_width
@@ -108,12 +108,12 @@ def _around(first: Box, second: Box, x: float, ends: tuple[int, int]) -> tuple[P
     return (start, end) if start[1] == end[1] else (start, (x, start[1]), (x, end[1]), end)
 
 
-def _legend(diagram: Diagram) -> Iterator[str]:
-    """The legend: letters, lines and numbers."""
+def _legend(diagram: Diagram, boxes: Sequence[Box]) -> Iterator[str]:
+    """The legend: letters, lines, numbers and signs."""
     yield from (f"{letter} {meaning}" for letter, meaning in diagram.symbols.items())
     yield "numbers at the right of a part: its parameters in one layer"
-    if any(isinstance(e, Joined) and e.sign != "+" for column in diagram.columns for e in column.way):
-        yield "∥ put before"
+    if any(text.text == "∥" for box in boxes for text in box.texts):
+        yield "∥ concatenated"
     if diagram.ties:
         yield "dashed: the same weights"
 
@@ -126,7 +126,7 @@ def _titled(
     inner = max(right - left, text_width(name, LARGE, bold=True), LEAST_WIDTH)
     count = f"{parameter_text(diagram.parameters)} parameters ({diagram.parameters:,})"
     facts = [*lines_of(changes, inner, FACTS), *lines_of([count, *diagram.facts], inner, FACTS)]
-    legend = lines_of(_legend(diagram), inner, TINY)
+    legend = lines_of(_legend(diagram, boxes), inner, TINY)
     dx = MARGIN + (inner - (right - left)) / 2 - left
     dy = MARGIN + LARGE + 30 + 17 * len(facts) - top
     texts = [Text(MARGIN, MARGIN + LARGE - 4, name, LARGE, bold=True)]

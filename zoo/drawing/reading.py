@@ -84,7 +84,9 @@ def _column(spec: Model, name: StackName, stack: Stack, folded: Folded, counts: 
     length = _length(spec, name, stack)
     batch = "1" if spec.embedding_of(stack).packed else "B"
     context = PartContext(spec.width_of(stack), vocab_size=spec.vocab_size, length=length)
-    stream = Label("", product(batch, length, context.width))
+    second = spec.embedding_of(stack).second_width
+    width = context.width if second is None else f"({context.width:,} + {second:,})"
+    stream = Label("", product(batch, length, width))
     yield from embedding_elements(spec, name, stack, embedding, context, counts)
     if name == "decoder" and spec.connector is not None:
         yield inserted(spec)
@@ -96,7 +98,7 @@ def _column(spec: Model, name: StackName, stack: Stack, folded: Folded, counts: 
         details = [f"{queries.count:,}, joined before the last {queries.layers:,} layers"]
         yield counts.part("other", "Queries", details, f"{name}.query", f"{name}.queries")
     position, keys = spec.position_of(stack), position_keys(name, stack)
-    causal = replace(context, causal=spec.is_causal(name))
+    causal = replace(context, causal=spec.is_causal(name), second_width=second)
     yield from layer_frames(StackFacts(name, stack, folded, counts, causal, position, keys))
     if stack.altup is not None:
         yield counts.part("other", "Mean of the streams", [], f"{name}.streams.out", altup)

@@ -23,6 +23,8 @@ GPT2 = text_of("gpt2")
         ("heads: 12", "head: 12", "decoder.block.attention.head", "Rename to heads"),
         ("kind: learned", "kind: rop", "position.kind", "Use rope"),
         ("{kind: learned}", "learned", "position", "Use learned"),
+        ("kind: learned", "kind: rotary", "position.kind", "Use rope"),
+        ("kind: mlp", "kind: swiglu", "decoder.block.feed_forward.kind", "Use gated, activation: silu"),
         ("d_model: 768", "dmodel: 768", "dmodel", "Rename to d_model"),
         ("vocab_size: 50257", "vocab_size: '50257'", "vocab_size", "Use 50257"),
         ("hidden: 3072", "hidden: -1", "decoder.block.feed_forward.hidden", "Use 1"),
@@ -43,6 +45,15 @@ def test_a_problem_has_a_fix(fixes_of: Labels, old: str, new: str, where: str, l
     assert old in GPT2
     labels = fixes_of(GPT2.replace(old, new))
     assert label in labels[where]
+
+
+def test_the_name_of_a_paper_brings_all_that_it_means(folder: Path) -> None:
+    text = GPT2.replace("kind: mlp", "kind: swiglu")
+    with pytest.raises(SpecError) as caught:
+        TypedSpec.read(text, folder)
+    (problem,) = problem_data(text, caught.value, folder)
+    (fix,) = problem["fixes"]
+    assert "{kind: gated, hidden: 3072, activation: silu}" in fix["text"]
 
 
 def test_fixes_leave_no_problem_of_their_own(folder: Path) -> None:

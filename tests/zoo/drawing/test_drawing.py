@@ -36,6 +36,7 @@ from zoo.drawing import blocks as drawn_blocks
 from zoo.drawing import draw_mermaid, draw_png, draw_scene, draw_svg
 from zoo.drawing import text as drawn_text
 from zoo.drawing.diagram import AttentionPart, DiagramFrame, ExpertsPart, Joined, Label, Part, Sum
+from zoo.drawing.diagram import parts_of as drawn_parts
 from zoo.drawing.following import Fork, PathStep, way_through
 from zoo.drawing.layout import lay_out
 from zoo.drawing.mermaid import mermaid
@@ -367,6 +368,38 @@ def test_branches_meet_in_a_sum_another_sign_or_the_part_that_reads_them(name, f
     diagram = read(load(name))
     check_all(diagram)
     assert list(joins(diagram.columns[0].way))[: len(first_layer)] == first_layer
+
+
+def test_two_streams_are_drawn_side_by_side_with_an_attention_each():
+    diagram = read(load("lilt-roberta-en-base"))
+    check_all(diagram)
+    (layers,) = (element for element in diagram.columns[0].way if isinstance(element, DiagramFrame))
+    (both,) = layers.way
+    assert both.join == "\u2225"
+    titles = [[part.title for part in drawn_parts(way)] for way in both.ways]
+    assert titles == [["Multi-head attention", "LayerNorm", "Feed-forward", "LayerNorm"]] * 2
+    details = [part.details[0] for way in both.ways for part in drawn_parts(way) if part.details]
+    assert details == [
+        "12 heads \u00d7 64", "768 \u2192 3,072 \u2192 768", "12 heads \u00d7 16", "192 \u2192 768 \u2192 192",
+    ]  # fmt: skip
+    assert "B \u00d7 T \u00d7 (768 + 192)" in {
+        e.shape for e in diagram.columns[0].way if isinstance(e, Label)
+    }
+
+
+@pytest.mark.parametrize(
+    "name", ["deberta-v3-base", "qwen3.5-0.8b", "wav2vec2-base-960h", "lilt-roberta-en-base"]
+)
+def test_no_word_of_a_preset_is_cut(name):
+    assert [text.text for text in all_texts(draw_scene(load(name))) if "\u2026" in text.text] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "has"), [("mobilebert-uncased", True), ("vit-base-16", True), ("gpt2", False)]
+)
+def test_the_sign_of_a_concatenation_is_in_the_legend(name, has):
+    texts = " ".join(text.text for text in draw_scene(load(name)).texts)
+    assert ("\u2225 concatenated" in texts) == has
 
 
 def test_the_parts_of_a_narrower_block_state_its_width():
