@@ -35,7 +35,7 @@ def read_kinds(config: Config, name: str, depth: int, words: Sequence[str]) -> l
     if entries is None:
         return None
     if len(entries) != depth:
-        config.refuse(name, f"must have an entry for each of the {depth} layers")
+        config.refuse_entries(name, depth)
     kinds = [OLD_WORDS.get(word, word) for word in map(str, entries)]
     for kind in kinds:
         if kind not in words:

@@ -55,6 +55,8 @@ class _ScaleByWidth(f.Int):
 
     def read(self, config: Config) -> float:
         width: int = super().read(config)
+        if width < 1:
+            config.refuse(self.names[0], "must be 1 or more: scores are divided by its root")
         return width**-0.5
 
     def write(self, value: float | None, context: FieldContext) -> Data:

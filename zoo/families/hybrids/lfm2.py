@@ -66,7 +66,7 @@ class _Convolutions(LayerVariation):
         if kinds is None:
             return [layer not in attending for layer in range(depth)]
         if len(kinds) != depth:
-            config.refuse("layer_types", f"must have an entry for each of the {depth} layers")
+            config.refuse_entries("layer_types", depth)
         for kind in kinds:
             if kind not in (FULL, CONVOLUTION):
                 known = suggestion(str(kind), [FULL, CONVOLUTION])

@@ -36,7 +36,7 @@ def _default(layer: int) -> str:
 def _kinds(config: Config, depth: int) -> list[str]:
     kinds = config.list("layer_types", default=[_default(layer) for layer in range(depth)])
     if len(kinds) != depth:
-        config.refuse("layer_types", f"must have an entry for each of the {depth} layers")
+        config.refuse_entries("layer_types", depth)
     for kind in kinds:
         if kind not in _WORDS:
             config.refuse("layer_types", "must have supported kinds only", suggestion(str(kind), [*_WORDS]))

@@ -197,7 +197,11 @@ def test_a_published_config_and_its_new_spelling_are_one_architecture(tmp_path):
 
 
 def test_configs_that_break_a_rule_are_refused():
-    breaks_a_rule(TestDeepseekV3.configured("groups"), {"topk_group": 5}, "must not exceed count, which is 4")
+    breaks_a_rule(
+        TestDeepseekV3.configured("groups"),
+        {"topk_group": 5},
+        "topk_group: must not exceed n_group, which is 4",
+    )
     # The reference takes the missing ones from closed groups, and which of those is left to how equals are sorted.
     breaks_a_rule(
         TestDeepseekV3.configured("groups"),

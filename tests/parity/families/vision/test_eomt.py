@@ -37,7 +37,7 @@ class TestEomt(RightPaddedTests):
     configs: ClassVar[Any] = CONFIGS
     refusals: ClassVar[Any] = (
         ("image_size", [32, 24], "must be a whole number", "square"),
-        ({"num_blocks": 4}, "queries.layers: must be at most 3, the number of layers"),
+        ({"num_blocks": 4}, "num_blocks: must be at most 3, the number of layers"),
         ("drop_path_rate", 0.1, "must be 0.0", "without some of the layers"),
     )
 
@@ -70,7 +70,7 @@ class TestEomtDinov3(TestEomt):
             image_size=8, patch_size=4, num_channels=1, num_blocks=2, num_queries=1, num_register_tokens=0, num_labels=7,
         ),
     }  # fmt: skip
-    refusals: ClassVar[Any] = (({"num_blocks": 9}, "queries.layers: must be at most 3"),)
+    refusals: ClassVar[Any] = (({"num_blocks": 9}, "num_blocks: must be at most 3"),)
 
     @staticmethod
     def draw(data):
