@@ -412,8 +412,11 @@ def test_square_experts_need_their_other_parameter(base: Callable[[str], Path], 
         ({"lora_bias": True}, "lora_bias is not supported, as it adds to biases"),
         ({"target_parameters": "experts.down_proj"}, "target_parameters must be a list of names\n  value: 'experts.down_proj'"),
         ({"init_lora_weights": "pissa"}, "as it changes the base model's weights"),
-        ({"rank_pattern": {"q_proj": 0}}, "rank_pattern.q_proj must be a number above 0"),
-        ({"r": "two"}, "r must be a number above 0"),
+        ({"rank_pattern": {"q_proj": 0}}, "rank_pattern.q_proj must be a whole number above 0"),
+        ({"rank_pattern": {"q_proj": 8.5}}, "rank_pattern.q_proj must be a whole number above 0\n  value: 8.5"),
+        ({"r": 8.5}, "r must be a whole number above 0\n  value: 8.5"),
+        ({"r": "two"}, "r must be a whole number above 0"),
+        ({"r": True}, "r must be a whole number above 0"),
         ({"lora_alpha": 0}, "lora_alpha must be a number above 0"),
     ],
 )  # fmt: skip
@@ -425,6 +428,29 @@ def test_adapters_of_other_kinds_are_refused(
     path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
     with pytest.raises(WeightError, match=words):
         LoraAdapter.open(tmp_path / "adapter")
+
+
+def test_an_adapter_that_makes_weights_infinite_is_named(base: Callable[[str], Path], tmp_path: Path) -> None:
+    directory = base("llama")
+    fault = (
+        r"adapter_model.safetensors: .*q_proj.lora_A.* changes model.layers.0.self_attn.q_proj.weight to values "
+        r"that are NaN or infinite\n  value: a factor of 5e\+38\n  Lower lora_alpha"
+    )
+    tuned(directory, tmp_path / "adapter", "llama", r=2, target_modules=["q_proj"], lora_alpha=1e39)
+    with pytest.raises(WeightError, match=fault):
+        adapt(import_spec(directory), str(directory), tmp_path / "x", merge=str(tmp_path / "adapter"))
+
+
+def test_changed_weights_too_large_for_a_dtype_are_refused(
+    base: Callable[[str], Path], tmp_path: Path
+) -> None:
+    directory = base("llama")
+    tuned(directory, tmp_path / "adapter", "llama", r=2, target_modules=["q_proj"], lora_alpha=1e6)
+    with pytest.raises(
+        WeightError,
+        match=r"attention.query.weight has values that are too large for float16\n  value: .*\n  Use",
+    ):
+        adapt(import_spec(directory), str(directory), tmp_path / "x", merge=str(tmp_path / "adapter"), dtype="fp16")  # fmt: skip
 
 
 def test_a_damaged_adapter_is_refused(base: Callable[[str], Path], tmp_path: Path) -> None:

@@ -330,6 +330,22 @@ def test_threads_trace_one_model_in_turn() -> None:
     assert type(model.inner._parameters) is dict
 
 
+def test_a_thread_runs_a_model_that_another_traces() -> None:
+    x = torch.ones(1, 1, 6)
+
+    def function(m: Any, x: Any) -> Any:
+        return x * m.weight + 1
+
+    def call(model: Any, values: Any) -> Any:
+        y = model(values["x"])
+        with ThreadPoolExecutor(1) as thread:
+            torch.testing.assert_close(thread.submit(model, x).result(), torch.full((1, 1, 6), 2.0))
+        return {"y": y}
+
+    graph = Tracer(Outer(function), Symbols.of(INPUTS[:1], ())).run(call, INPUTS[:1])
+    assert len(graph.nodes) == 5
+
+
 def test_all_architectures_trace_without_an_unnamed_size_in_their_outputs() -> None:
     for spec in (gpt2(), bert(), t5()):
         model = assemble(spec)

@@ -12,6 +12,7 @@ from zoo.core.tensors import weight_tensors
 from zoo.weights.materialize import whole
 from zoo.weights.random import RandomWeights
 from zoo.weights.source import WeightSource
+from zoo.weights.stored import narrowed
 
 
 class AdaptedWeights(WeightSource):
@@ -39,7 +40,7 @@ class AdaptedWeights(WeightSource):
             yield from self._drawn.pieces(name)
         else:
             values = origin.rule.apply(self._read(origin), lambda: self._draw(name))
-            yield values.reshape(-1).to(self.dtype)
+            yield narrowed(values.reshape(-1), self.dtype, f"{self.description}: {name}")
 
     def _read(self, origin: Origin) -> Tensor:
         """The source's tensor, or the mean of several."""

@@ -158,7 +158,11 @@ class _Matching:
         self.match.unused = {
             name: stored for name, stored in self._available.items() if name not in self._used
         }
-        left_over = [name for name in self.match.unused if name not in unread]
+        left_over = [
+            name
+            for name, stored in self.match.unused.items()
+            if name not in unread and 0 not in stored.shape  # a part of width 0, such as no shared experts
+        ]
         self.match.ignored = sorted(name for name in left_over if self._names.is_optional(name))
         self._left_over = sorted(name for name in left_over if not self._names.is_optional(name))
 

@@ -25,7 +25,7 @@ from zoo.weights.modules import body_directory, split_name
 from zoo.weights.names import GLINER
 from zoo.weights.saving import TensorHeader
 from zoo.weights.source import WeightSource
-from zoo.weights.stored import INTEGERS, StoredTensor, read_bytes
+from zoo.weights.stored import INTEGERS, StoredTensor, narrowed, read_bytes
 
 _OF_FILES = ("_commit_hash", "_name_or_path", "dtype", "quantization_config", "torch_dtype")
 """Fields about the files, which are written anew."""
@@ -90,7 +90,7 @@ def kept_tensors(unused: Unused, dtype: torch.dtype) -> Iterator[tuple[str, Tens
     """Yield kept tensors one at a time."""
     for name, stored in unused.items():
         if stored.dtype is not None:
-            yield name, stored.read().to(dtype).contiguous()
+            yield name, narrowed(stored.read(), dtype, f"{stored.path}: {name}").contiguous()
             continue
         assert stored.extent is not None
         values = read_bytes(stored.path, stored.name, stored.extent).view(INTEGERS[stored.kind])

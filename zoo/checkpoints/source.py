@@ -16,8 +16,9 @@ from zoo.families.common.tensors import Tensors
 from zoo.weights.blocks import Codes, Quantized
 from zoo.weights.files import TensorFiles
 from zoo.weights.hub import place_text
+from zoo.weights.lora import MergedTensor
 from zoo.weights.source import WeightError, WeightSource
-from zoo.weights.stored import Packed, StoredCodes, StoredTensor, read_pieces
+from zoo.weights.stored import Packed, StoredCodes, StoredTensor, is_finite, narrowed, read_pieces
 
 PIECE = 2**22
 """Values converted at a time."""
@@ -63,7 +64,7 @@ class CheckpointWeights(WeightSource):
         location = self._locations[name]
         for row, stored in enumerate(location.stored):
             for piece in self._read(location, row):
-                yield self._finite(piece.to(self.dtype), stored)
+                yield self._finite(piece, stored)
 
     def part(self, name: str, begin: int, end: int) -> Iterator[Tensor]:
         """As ``pieces``, without reading the rest of the file where that holds the values in order."""
@@ -75,7 +76,7 @@ class CheckpointWeights(WeightSource):
         (stored,), size = location.stored, location.stored[0].dtype.itemsize
         part = extent[0] + begin * size, (end - begin) * size
         for piece in read_pieces(stored.path, stored.name, location.stored[0].dtype, part, PIECE):
-            yield self._finite(piece.to(self.dtype), stored)
+            yield self._finite(piece, stored)
 
     @staticmethod
     def _read(location: TensorLocation, row: int) -> Iterator[Tensor]:
@@ -89,13 +90,16 @@ class CheckpointWeights(WeightSource):
         for rows in location.values(row).split(step):
             yield rows.reshape(-1)
 
-    @staticmethod
-    def _finite(values: Tensor, stored: StoredTensor) -> Tensor:
-        if all(map(math.isfinite, values.aminmax())):  # NaN is its own minimum
+    def _finite(self, piece: Tensor, stored: StoredTensor) -> Tensor:
+        if is_finite(piece) and is_finite(values := piece.to(self.dtype)):
             return values
-        count = int((~torch.isfinite(values)).sum())
+        if isinstance(stored, MergedTensor) and is_finite(stored.matrix.read().to(self.dtype)):
+            raise stored.too_large()
+        if is_finite(piece):
+            return narrowed(piece, self.dtype, f"{stored.path}: {stored.name}")
+        count = int((~torch.isfinite(piece)).sum())
         raise WeightError(
-            f"{stored.path}: {stored.name} has NaN or infinite values ({count:,} of {values.numel():,} checked)\n"
+            f"{stored.path}: {stored.name} has NaN or infinite values ({count:,} of {piece.numel():,} checked)\n"
             "  Use a checkpoint from before they appeared."
         )
 

@@ -17,6 +17,7 @@ from specs.language.named_blocks import with_named_blocks
 from specs.language.validation import validate
 from specs.model.model import Model
 from zoo.configs.causal_encoder import both_ways, causal_encoder
+from zoo.configs.config_fields import broken_rules, divisor_of_zero
 from zoo.configs.reranking import reranker_spec, scored_tokens
 from zoo.configs.sentence import sentence_modules, sentence_spec, spec_of_modules, stanford_head
 from zoo.configs.spans import (
@@ -117,7 +118,10 @@ def _of_spans(config: Config, name: str, tell: Tell, family: str | None) -> Mode
     preset = load(named_encoder(config))
     data = {**resolved(preset), "vocab_size": config.int("vocab_size", default=preset.vocab_size)}
     body = {key: value for key, value in data.items() if key not in _OF_PRESETS}
-    return validated({"name": name, **with_spans(head, body)}, config.where)
+    try:
+        return validate(_document({"name": name, **with_spans(head, body)}))
+    except SpecError as error:
+        raise ConfigError(f"{config.where} describes a model that breaks a rule\n{error}") from None
 
 
 _OF_PRESETS = ("name", "summary", "source", "year", "expect", "head")
@@ -163,10 +167,16 @@ def spec_of_config(
     config.ignored, config.strict = ignored, strict
     family = family_of_config(config)
     _check_quantization(config)
-    data = read(config, family)
+    try:
+        data = read(config, family)
+    except ArithmeticError:
+        raise divisor_of_zero(config, lambda other: read(other, family)) from None
     if passed_over := config.finish():
         tell(passed_over)
-    return validated({"name": name, **data}, config.where)
+    try:
+        return validate(_document({"name": name, **data}))
+    except SpecError as error:
+        raise broken_rules(error, config, lambda other: _document(read(other, family)).data) from None
 
 
 def _check_quantization(config: Config) -> None:
@@ -183,12 +193,9 @@ def _check_quantization(config: Config) -> None:
         raise ConfigError(str(error)) from None
 
 
-def validated(data: Data, where: str) -> Model:
-    """Return the model of plain data. Raises :class:`ConfigError`, which names the config, where it breaks a rule."""
-    try:
-        return validate(with_named_blocks(Document(_tidy(_positioned(data)), {}, {})))
-    except SpecError as error:
-        raise ConfigError(f"{where} describes a model that breaks a rule\n{error}") from None
+def _document(data: Data) -> Document:
+    """Return the document of plain data."""
+    return with_named_blocks(Document(_tidy(_positioned(data)), {}, {}))
 
 
 _IN_ATTENTION = ("alibi", "relative_bias", "rope")

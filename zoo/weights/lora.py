@@ -71,6 +71,14 @@ class MergedTensor(ComputedTensor):
         """The values.  Raises as the matrix's and the adapter's."""
         return self.change.applied(self.matrix.read())
 
+    def too_large(self) -> WeightError:
+        """The error for a change that leaves values which are NaN or infinite."""
+        adapter = self.change.down
+        return WeightError(
+            f"{adapter.path}: {adapter.name} changes {self.name} to values that are NaN or infinite\n"
+            f"  value: a factor of {self.change.scale:g}\n  Lower lora_alpha in {SETTINGS}, or train the adapter again."
+        )
+
 
 @dataclass(frozen=True)
 class BaseLayout:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -46,10 +46,12 @@ def check_settings(path: Path, settings: Mapping[str, Any]) -> None:
             f"{path}: init_lora_weights {shorten(start)} is not supported, as it changes the base model's weights\n"
             "  Convert the adapter with path_initial_model_for_weight_conversion of PEFT's save_pretrained, or merge it with PEFT."
         )
-    for name in ("r", "lora_alpha"):
-        _check_number(path, name, settings.get(name, 8))
-    for field in ("rank_pattern", "alpha_pattern"):
-        _check_pattern(path, field, settings.get(field) or {})
+    for name, patterns, check in (
+        ("r", "rank_pattern", _check_rank),
+        ("lora_alpha", "alpha_pattern", _check_number),
+    ):
+        check(path, name, settings.get(name, 8))
+        _check_pattern(path, patterns, settings.get(patterns) or {}, check)
     targets = settings.get("target_parameters") or []
     if not isinstance(targets, list) or not all(isinstance(target, str) and target for target in targets):
         raise WeightError(
@@ -57,7 +59,9 @@ def check_settings(path: Path, settings: Mapping[str, Any]) -> None:
         )
 
 
-def _check_pattern(path: Path, field: str, patterns: object) -> None:
+def _check_pattern(
+    path: Path, field: str, patterns: object, check: Callable[[Path, str, object], None]
+) -> None:
     if not isinstance(patterns, dict):
         raise WeightError(
             f"{path}: {field} must be an object\n  value: {shorten(patterns)}\n  Correct the field."
@@ -69,13 +73,20 @@ def _check_pattern(path: Path, field: str, patterns: object) -> None:
             raise WeightError(
                 f"{path}: {field} must have regular expressions: {error}\n  value: {shorten(pattern)}\n  Correct the field."
             ) from None
-        _check_number(path, f"{field}.{pattern}", value)
+        check(path, f"{field}.{pattern}", value)
 
 
 def _check_number(path: Path, name: str, value: object) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
         raise WeightError(
             f"{path}: {name} must be a number above 0\n  value: {shorten(value)}\n  Correct the field."
+        )
+
+
+def _check_rank(path: Path, name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise WeightError(
+            f"{path}: {name} must be a whole number above 0\n  value: {shorten(value)}\n  Correct the field."
         )
 
 
@@ -87,7 +98,8 @@ def scale_of(name: str, rank: int, settings: Mapping[str, Any]) -> float:
 
 def rank_of(name: str, settings: Mapping[str, Any]) -> int:
     """The rank of the change of a parameter."""
-    return int(_by_pattern(name, settings.get("rank_pattern"), settings.get("r", 8)))
+    rank: int = _by_pattern(name, settings.get("rank_pattern"), settings.get("r", 8))
+    return rank
 
 
 def _by_pattern(name: str, patterns: Mapping[str, Any] | None, default: Any) -> Any:

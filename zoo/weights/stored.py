@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -24,6 +25,22 @@ INTEGERS = {
 """The dtypes of counters and masks beside the weights."""
 
 _QUANTIZED = ("F8", "F4", "I8", "U8", "I4", "U4")
+
+
+def is_finite(values: Tensor) -> bool:
+    """Whether no value is NaN or infinite."""
+    return not values.numel() or all(map(math.isfinite, values.aminmax()))  # NaN is its own minimum
+
+
+def narrowed(values: Tensor, dtype: torch.dtype, name: str) -> Tensor:
+    """The values of a tensor, which messages give a ``name``, in a dtype.  Raises :class:`WeightError` where it has no such large values."""
+    result = values.to(dtype)
+    if result.dtype != values.dtype and not is_finite(result) and is_finite(values):
+        raise WeightError(
+            f"{name} has values that are too large for {str(dtype).removeprefix('torch.')}\n"
+            f"  value: {float(values.abs().max()):.3g}\n  Use float32 or bfloat16."
+        )
+    return result
 
 
 class StoredTensor(Protocol):

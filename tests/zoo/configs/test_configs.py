@@ -86,8 +86,8 @@ def read(**changes: Any) -> Any:
         ({"is_causal": False, "layer_types": ["full_attention"]},
          "config.json has unsupported fields:\n  is_causal: False\n  layer_types: ['full_attention']"),
         ({"quantization_config": {"bits": 4}}, "config.json: quantization_config.quant_method: is not supported\n  value: None\n  Choose from: gptq, "),
-        ({"num_key_value_heads": 3}, "config.json describes a model that breaks a rule\ndecoder.block.attention.kv_heads: must divide heads, which is 4"),
-        ({"num_hidden_layers": 0}, "config.json describes a model that breaks a rule\ndecoder.layers: "),
+        ({"num_key_value_heads": 3}, "config.json: num_key_value_heads: must divide num_attention_heads, which is 4\n  value: 3\n  Use a divisor: 1, 2, 4."),
+        ({"num_hidden_layers": 0}, "config.json: num_hidden_layers: must be greater than 0\n  value: 0\n  Use 1 or more."),
     ],
 )  # fmt: skip
 def test_unsupported_fields_are_refused_with_a_suggestion(changes: Any, message: str) -> None:

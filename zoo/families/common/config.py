@@ -12,6 +12,7 @@ from typing import Any, NoReturn, TypeVar
 
 from specs.base.errors import UserError, shorten
 from specs.base.suggest import suggestion
+from specs.language.scalars import resolve
 from specs.model.stack import MAX_LAYERS
 from zoo.families.common.inexpressible import INEXPRESSIBLE
 from zoo.families.common.reference_fields import reference_has
@@ -143,6 +144,15 @@ def _name(field: str) -> str:
     return field if field.isprintable() and len(field) <= 80 else shorten(field)
 
 
+def _as_number(value: object) -> str:
+    """Return the remedy for a number of another type, or for another value of a field."""
+    if isinstance(value, str) and type(resolve(value)) in (int, float):
+        return f"Write it without quotes: {resolve(value)}."
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**63:
+        return f"Use {int(value)}."
+    return "Correct the field, or delete it to use its default."
+
+
 class Config:
     """The fields of a config, or of a mapping inside one.
 
@@ -187,6 +197,14 @@ class Config:
         value = f"\n  value: {shorten(self.data[field])}" if field in self.data else ""
         raise ConfigError(
             f"{self.where}: {self.path}{_name(field)}: {rule}{value}" + (f"\n  {remedy}" if remedy else "")
+        )
+
+    def refuse_entries(self, field: str, layers: builtins.int) -> NoReturn:
+        """Raise an error for a list that must have an entry for each layer."""
+        self.refuse(
+            field,
+            f"must have an entry for each of the {layers} layers",
+            "Add or delete entries, or correct the number of layers.",
         )
 
     def refuse_inexpressible(self) -> None:
@@ -245,7 +263,7 @@ class Config:
         elif isinstance(value, int) and abs(value) >= 2**63:
             rule = "must fit in 64 bits"
         if rule:
-            self.refuse(self.stated(*names), rule)
+            self.refuse(self.stated(*names), rule, _as_number(value))
         return value
 
     def int(self, *names: str, default: Any = None) -> Any:
@@ -255,8 +273,9 @@ class Config:
     def layers(self, *names: str, default: Any = None) -> Any:
         """Return a number of layers, which is limited before anything is allocated per layer."""
         value = self.int(*names, default=default)
-        if value is not None and value > MAX_LAYERS:
-            self.refuse(self.stated(*names), f"must be at most {MAX_LAYERS:,}")
+        if value is not None and not 0 <= value <= MAX_LAYERS:
+            rule = "must be 1 or more" if value < 0 else f"must be at most {MAX_LAYERS:,}"
+            self.refuse(self.stated(*names), rule)
         return value
 
     def float(self, *names: str, default: Any = None) -> Any:
@@ -291,6 +310,21 @@ class Config:
         other = Config(data, self.where, self.path, neutral=self._neutral)
         other.ignored, other.strict = self.ignored, self.strict
         return other
+
+    def with_field(self, path: Sequence[Any], value: object) -> Config:
+        """Return the config, to be read anew, with another value of a field, or of one in its mappings."""
+        data = inner = dict(self.data)
+        for name in path[:-1]:
+            inner[name] = inner = dict(inner[name])
+        inner[path[-1]] = value
+        config = Config(data, self.where, self.path, self._tensors, self._neutral)
+        config.ignored, config.strict = self.ignored, self.strict
+        return config
+
+    @property
+    def absent(self) -> Collection[str]:
+        """The names of fields that were read, and that the config does not state."""
+        return {name for name in self._read if not self.has(name)}
 
     def inner(self, name: str, without: Collection[str] = ()) -> Config:
         """Return the config of a model inside the config, empty if there is none, to be finished with it.

@@ -43,7 +43,7 @@ def read_kinds(
     if entries is None:
         return None
     if len(entries) != depth:
-        config.refuse(name, f"must have an entry for each of the {depth} layers")
+        config.refuse_entries(name, depth)
     kinds = [old.get(word, word) for word in map(str, entries)]
     for kind in kinds:
         if kind not in words:

@@ -257,7 +257,7 @@ def read_layer_types(config: Config, default: list[bool]) -> list[bool]:
     if kinds is None:
         return default
     if len(kinds) != len(default):
-        config.refuse("layer_types", f"must have an entry for each of the {len(default)} layers")
+        config.refuse_entries("layer_types", len(default))
     for kind in kinds:
         if kind not in (FULL, SLIDING):
             config.refuse(

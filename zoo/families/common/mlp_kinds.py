@@ -21,7 +21,7 @@ class MlpKinds(FirstLayers):
             return super().read(config, depth)
         config.ignore(self.first.names[0])
         if len(kinds) != depth:
-            config.refuse(_NAME, f"must have an entry for each of the {depth} layers")
+            config.refuse_entries(_NAME, depth)
         for kind in kinds:
             if not isinstance(kind, str) or kind not in _KINDS:
                 config.refuse(_NAME, "must have supported kinds only", suggestion(str(kind), _KINDS))

@@ -88,7 +88,7 @@ class RopeField(Field):
         part = parameters.float("partial_rotary_factor", default=old_fraction)
         kind = parameters.text("rope_type", default=parameters.text("type", default="default"))
         parameters.ignore("rope_type", "type", "finetuned", *self.parameters.ignored)
-        if not 0 <= width * part < width + 1:
+        if width >= 1 and not 0 <= width * part < width + 1:
             inside = parameters.has("partial_rotary_factor")
             holder, name = (parameters, "partial_rotary_factor") if inside else (config, fraction_name)
             holder.refuse(name, "must be from 0 to 1, the rotated share of a head")

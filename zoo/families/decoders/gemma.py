@@ -6,6 +6,7 @@ Llama with norms around 0 and a scaled embedding; from Gemma 2 on with a norm af
 from __future__ import annotations
 
 from zoo.families.common import fields as f
+from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import decoder_classes
 from zoo.families.common.layers import Windows, all_but_every
@@ -36,9 +37,17 @@ _EITHER_NAME = f.Equal(
     ),
     because="some readers use one and some the other",
 )
+
+
+def _scale(width: int, config: Config) -> float:
+    if width < 1:
+        config.refuse("query_pre_attn_scalar", "must be 1 or more: scores are divided by its root")
+    return width**-0.5
+
+
 SCALE = f.Computed(
     f.Int("query_pre_attn_scalar", default=256),
-    lambda width, config: width**-0.5,
+    _scale,
     lambda scale, context: context.head_width() if scale is None else round(scale**-2),
 )
 """The scale of scores, stated as a width; the scale is its inverse square root."""

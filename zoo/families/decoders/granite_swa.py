@@ -57,7 +57,7 @@ class _Unrotated(UnrotatedLayers):
     def read(self, config: Config, depth: int) -> list[bool]:
         bases = _bases(config)
         if bases is not None and len(bases) != depth:
-            config.refuse(_THETAS, f"must have an entry for each of the {depth} layers")
+            config.refuse_entries(_THETAS, depth)
         return [False] * depth if bases is None else [not base for base in bases]
 
     def write(self, where: Sequence[bool], context: FieldContext) -> Data:

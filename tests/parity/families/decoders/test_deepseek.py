@@ -50,7 +50,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
     ),
     "dense mostly": dict(
         vocab_size=50, hidden_size=20, intermediate_size=17, moe_intermediate_size=6, num_hidden_layers=4,
-        num_attention_heads=5, num_key_value_heads=5, n_shared_experts=3, n_routed_experts=6, num_experts_per_tok=4,
+        num_attention_heads=5, num_key_value_heads=5, n_shared_experts=0, n_routed_experts=6, num_experts_per_tok=4,
         kv_lora_rank=12, q_lora_rank=9, qk_rope_head_dim=4, qk_nope_head_dim=6, v_head_dim=6, n_group=2,
         topk_group=2, first_k_dense_replace=3, max_position_embeddings=64, rope_parameters=rotation(500.0),
     ),
@@ -114,7 +114,7 @@ def draw_common(data, *, least: int) -> dict:
     return dict(
         vocab_size=VOCAB, hidden_size=heads * data.draw(st.integers(2, 9), "hidden_size / heads"),
         intermediate_size=st.integers(1, 50), moe_intermediate_size=st.integers(1, 20), num_hidden_layers=layers,
-        num_attention_heads=heads, num_key_value_heads=heads, n_shared_experts=st.integers(1, 3),
+        num_attention_heads=heads, num_key_value_heads=heads, n_shared_experts=st.integers(0, 3),
         n_routed_experts=groups * size, num_experts_per_tok=st.integers(min(2, top * size), top * size),
         routed_scaling_factor=st.sampled_from([0.5, 1.0, 2.5]),
         kv_lora_rank=2 * data.draw(st.integers(1, 10), "kv_rank / 2"), q_lora_rank=st.none() | st.integers(1, 20),
@@ -143,8 +143,10 @@ class TestDeepseekV2(FamilyTests):
     @staticmethod
     def draw(data):
         method = data.draw(st.sampled_from(["greedy", "group_limited_greedy"]), "method")
-        mlp_bias = data.draw(st.booleans(), "mlp_bias")
-        return draw_common(data, least=1) | dict(topk_method=method, mlp_bias=mlp_bias)
+        fields = draw_common(data, least=1)
+        # shared experts of width 0 still add their bias, which is refused
+        fields["n_shared_experts"] = shared = data.draw(fields["n_shared_experts"], "n_shared_experts")
+        return fields | dict(topk_method=method, mlp_bias=data.draw(st.booleans(), "mlp_bias") and shared > 0)
 
 
 class TestDeepseekV3(FamilyTests):
@@ -195,7 +197,11 @@ def test_a_published_config_and_its_new_spelling_are_one_architecture(tmp_path):
 
 
 def test_configs_that_break_a_rule_are_refused():
-    breaks_a_rule(TestDeepseekV3.configured("groups"), {"topk_group": 5}, "must not exceed count, which is 4")
+    breaks_a_rule(
+        TestDeepseekV3.configured("groups"),
+        {"topk_group": 5},
+        "topk_group: must not exceed n_group, which is 4",
+    )
     # The reference takes the missing ones from closed groups, and which of those is left to how equals are sorted.
     breaks_a_rule(
         TestDeepseekV3.configured("groups"),

@@ -15,7 +15,7 @@ from tests.thinned import one_in
 
 
 def test_more_experts_for_a_token_than_there_are_are_refused():
-    said = "must not exceed experts, which is 5"
+    said = "num_experts_per_tok: must not exceed num_local_experts, which is 5"
     breaks_a_rule(TestMixtral.configured("two of five"), {"num_experts_per_tok": 6}, said)
 
 

@@ -70,7 +70,7 @@ class TestEsm(EncoderTests):
         ("position_embedding_type", "relative_key", "is not supported"),
         ("position_embedding_type", None, "the reference has no positions with null"),
         ("mask_token_id", None, "is required"),
-        ({"mask_token_id": 21}, "embedding.token_dropout.token: must be below vocab_size, which is 21"),
+        ({"mask_token_id": 21}, "mask_token_id: must be below vocab_size, which is 21"),
         ("is_decoder", True, "must be false"),
         ("is_folding_model", True, "the structure module of ESMFold"),
         ("architectures", ["EsmForProteinFolding"], "the structure module of ESMFold"),

@@ -27,7 +27,7 @@ class TestAST(RightPaddedTests):
     of_others = tuple(configs)
     refusals = (
         ("patch_size", [16, 8], "must be a whole number"),
-        ("patch_size", 13, "must not exceed mel_bins, which is 12"),
+        ("patch_size", 13, "must not exceed num_mel_bins, which is 12"),
         ("hidden_act", "gellu", "is not supported", "gelu"),
     )
 

@@ -51,7 +51,7 @@ class TestParakeet(RightPaddedTests):
         ("encoder_config.subsampling_factor", 6, "must be a power of 2\n  value: 6"),
         ("encoder_config.num_key_value_heads", 1, "must be 3: every head has keys and values of its own"),
         ("encoder_config.num_mel_bins", 84, "must be a multiple of 8, the step of all convolutions"),
-        ({"encoder_config.conv_kernel_size": 8}, "encoder.block.convolution.kernel: must be odd"),
+        ({"encoder_config.conv_kernel_size": 8}, "encoder_config.conv_kernel_size: must be odd"),
         ("encoder_config.learned_positions", True, "unsupported fields"),
     )
 

@@ -27,7 +27,7 @@ CONFIGS: dict[str, Any] = {
     ),
     "gated": dict(
         hidden_size=12, num_hidden_layers=2, num_attention_heads=2, mlp_ratio=4, use_swiglu_ffn=True, hidden_dropout_prob=0.2,
-        image_size=8, patch_size=4, num_channels=1, num_blocks=2, num_queries=1, num_register_tokens=2, num_labels=7,
+        image_size=8, patch_size=4, num_channels=1, num_blocks=2, num_queries=1, num_register_tokens=0, num_labels=7,
     ),
 }  # fmt: skip
 
@@ -37,7 +37,7 @@ class TestEomt(RightPaddedTests):
     configs: ClassVar[Any] = CONFIGS
     refusals: ClassVar[Any] = (
         ("image_size", [32, 24], "must be a whole number", "square"),
-        ({"num_blocks": 4}, "queries.layers: must be at most 3, the number of layers"),
+        ({"num_blocks": 4}, "num_blocks: must be at most 3, the number of layers"),
         ("drop_path_rate", 0.1, "must be 0.0", "without some of the layers"),
     )
 
@@ -51,7 +51,7 @@ class TestEomt(RightPaddedTests):
         layers = data.draw(st.integers(1, 3), "layers")
         fields = draw_patches(
             data, mlp_ratio=st.integers(1, 5), use_swiglu_ffn=FLAG, layerscale_value=st.sampled_from([1e-5, 0.1, 1.0]),
-            num_hidden_layers=layers, num_blocks=st.integers(1, layers), num_queries=st.integers(1, 9), num_register_tokens=st.integers(1, 4),
+            num_hidden_layers=layers, num_blocks=st.integers(1, layers), num_queries=st.integers(1, 9), num_register_tokens=st.integers(0, 4),
             num_upscale_blocks=st.integers(0, 3), num_labels=st.integers(1, 9),
         )  # fmt: skip
         return {name: value for name, value in fields.items() if name != "intermediate_size"}
@@ -67,10 +67,10 @@ class TestEomtDinov3(TestEomt):
         ),
         "gated": dict(
             hidden_size=16, num_hidden_layers=2, num_attention_heads=1, intermediate_size=20, use_gated_mlp=True, mlp_bias=False,
-            image_size=8, patch_size=4, num_channels=1, num_blocks=2, num_queries=1, num_register_tokens=2, num_labels=7,
+            image_size=8, patch_size=4, num_channels=1, num_blocks=2, num_queries=1, num_register_tokens=0, num_labels=7,
         ),
     }  # fmt: skip
-    refusals: ClassVar[Any] = (({"num_blocks": 9}, "queries.layers: must be at most 3"),)
+    refusals: ClassVar[Any] = (({"num_blocks": 9}, "num_blocks: must be at most 3"),)
 
     @staticmethod
     def draw(data):

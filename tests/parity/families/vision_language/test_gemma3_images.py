@@ -74,7 +74,7 @@ class TestGemma3(VisionLanguageTests):
         ("text_config.model_type", "gemma2", "is not a supported family here"),
         ("text_config.use_bidirectional_attention", True, "must be false"),
         ("text_config.final_logit_softcapping", 3.0, "must be null"),
-        ({"image_token_index": 61}, "connector.token: must be below vocab_size, which is 61"),
+        ({"image_token_index": 61}, "image_token_index: must be below text_config.vocab_size, which is 61"),
     )
     published = {"gemma3-4b": PUBLISHED}
     preset = "gemma3-4b"

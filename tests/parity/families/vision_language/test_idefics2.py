@@ -69,10 +69,10 @@ class TestIdefics2(VisionLanguageTests):
         ("perceiver_config.hidden_act", "sillu", "is not supported"),
         (
             {"perceiver_config.num_key_value_heads": 4},
-            "connector.block.attention.kv_heads: must divide heads",
+            "perceiver_config.num_key_value_heads: must divide perceiver_config.resampler_n_heads",
         ),
         ("text_config.model_type", "gpt2", "is not a supported family here"),
-        ({"image_token_id": 61}, "connector.token: must be below vocab_size, which is 61"),
+        ({"image_token_id": 61}, "image_token_id: must be below text_config.vocab_size, which is 61"),
     )
     preset = "idefics2-8b"
     no_field = (

@@ -101,8 +101,8 @@ class TestIdefics3(VisionLanguageTests):
         ),
         ("text_config.model_type", "gpt2", "is not a supported family here"),
         ("text_config.hidden_act", "sillu", "is not supported"),
-        ({"scale_factor": 3}, "connector.shuffle: must divide the number of patches in a row, which is 4"),
-        ({"image_token_id": 61}, "connector.token: must be below vocab_size, which is 61"),
+        ({"scale_factor": 3}, "scale_factor: must divide the number of patches in a row, which is 4"),
+        ({"image_token_id": 61}, "image_token_id: must be below text_config.vocab_size, which is 61"),
     )
 
     @staticmethod

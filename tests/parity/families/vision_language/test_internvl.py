@@ -53,7 +53,7 @@ class TestInternVL(VisionLanguageTests):
         ),
         (
             {"downsample_ratio": 0.125},
-            "connector.shuffle: must divide the number of patches in a row, which is 4",
+            "downsample_ratio: connector.shuffle must divide the number of patches in a row, which is 4",
         ),
         ("vision_config.use_absolute_position_embeddings", False, "must be true"),
         ("vision_config.projection_dropout", 0.1, "must equal hidden_dropout_prob, which is 0.0"),
@@ -65,7 +65,7 @@ class TestInternVL(VisionLanguageTests):
         ("vision_config.image_size", [16, 12], "must be a whole number"),
         ("vision_config.depth", 4, "unsupported fields:\n  vision_config.depth: 4"),
         ("text_config.model_type", "gpt2", "is not a supported family here"),
-        ({"image_token_id": 61}, "connector.token: must be below vocab_size, which is 61"),
+        ({"image_token_id": 61}, "image_token_id: must be below text_config.vocab_size, which is 61"),
     )
     preset = "internvl3-1b"
     no_field = (

@@ -56,7 +56,7 @@ class TestLlava(VisionLanguageTests):
         ("vision_config.model_type", "vit", "is not a supported family here"),
         ("text_config.model_type", "gpt2", "is not a supported family here"),
         ("text_config.hidden_act", "sillu", "is not supported"),
-        ({"image_token_index": 61}, "connector.token: must be below vocab_size, which is 61"),
+        ({"image_token_index": 61}, "image_token_index: must be below text_config.vocab_size, which is 61"),
     )
     preset = "llava-1.5-7b"
     no_field = (

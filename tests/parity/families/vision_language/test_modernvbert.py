@@ -42,9 +42,9 @@ class TestModernVBert(VisionLanguageTests):
         ("vision_config.model_type", "vit", "is not a supported family here"),
         (
             {"pixel_shuffle_factor": 3},
-            "connector.shuffle: must divide the number of patches in a row, which is 4",
+            "pixel_shuffle_factor: must divide the number of patches in a row, which is 4",
         ),
-        ({"image_token_id": 61}, "connector.token: must be below vocab_size, which is 61"),
+        ({"image_token_id": 61}, "image_token_id: must be below text_config.vocab_size, which is 61"),
     )
 
     @staticmethod

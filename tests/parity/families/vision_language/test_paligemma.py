@@ -77,7 +77,7 @@ class TestPaliGemma(VisionLanguageTests):
         ("projection_dim", 20, "must be 24: images among tokens are as wide as these"),
         ("text_config.model_type", "gemma3_text", "is not a supported family here"),
         ("vision_config.depth", 4, "unsupported fields:\n  vision_config.depth: 4"),
-        ({"image_token_index": 61}, "connector.token: must be below vocab_size, which is 61"),
+        ({"image_token_index": 61}, "image_token_index: must be below text_config.vocab_size, which is 61"),
     )
     published = {"paligemma-3b-224": PUBLISHED}
     preset = "paligemma-3b-224"
