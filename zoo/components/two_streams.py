@@ -104,6 +104,8 @@ class TwoStreamAttention(SelfAttention):
 class TwoStreams(Block):
     """norm(x + f(x)) for each branch f, and norm(y + g(y)) for each branch g of the second stream."""
 
+    attention: TwoStreamAttention
+
     def __init__(self, spec: spec.TwoStreams, context: LayerContext) -> None:
         super().__init__(spec, context)
         assert context.second_width is not None

@@ -169,7 +169,7 @@ class BlockReader:
             details, title = [title.removesuffix(" attention"), *details], "Cross-attention"
         without = [path for part in [*drawn_within, scores] if part is not None for path in part.modules]
         for inner, module in self._block.get_submodule(name).named_modules():
-            without += self._paths(f"{name}.{inner}") if inner and stream_methods(module) else []
+            without += self._paths(f"{name}.{inner}") if inner and STREAM_METHODS.of(module) else []
         part = self._part("attention", title, details, name, without=without)
         return AttentionPart(
             **vars(part),
