@@ -47,9 +47,8 @@ class ImageEmbedder:
 
         Raises :class:`specs.base.errors.UserError` for inputs that are not images of the model.
         """
-        assert self.spec.image is not None
         pixels = images.pixels if isinstance(images, PackedImages) else images
-        inputs, _ = model_inputs(self.vision, self.spec, self.spec.image, pixels)
+        inputs, _ = model_inputs(self.vision, self.spec, self.spec.stack("image"), pixels)
         if isinstance(images, PackedImages):
             inputs[GRID] = images.grids
         return host_array(self.vision.run(inputs, {IMAGE_FEATURES: "cpu"})[IMAGE_FEATURES]).astype(np.float32)

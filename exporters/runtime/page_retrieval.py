@@ -46,19 +46,18 @@ class PagePrompts:
     def beside(cls, directory: Path, spec: Model, tokenizer: TextTokenizer) -> PagePrompts:
         """Read the settings in a directory.  Raises :class:`specs.base.errors.UserError` without a padding token."""
         assert spec.connector is not None
-        assert spec.decoder is not None
         settings, image = stated_in(directory / PROCESSOR), tokenizer.token(spec.connector.token)
         page, query = (settings.get(name) or None for name in ("visual_prompt_prefix", "query_prefix"))
         padding = tokenizer.stated("pad_token") or ""
         if spec.packs_images:
             texts = (page or _QWEN.format(image=image), query or "Query: ", f"{padding * AUGMENTATION}\n")
-        elif spec.decoder.bidirectional == "windows":
+        elif spec.stack("decoder").bidirectional == "windows":
             texts = (page or _MODERN.format(image=image), query or "", _END * AUGMENTATION)
         else:
             start = tokenizer.stated("bos_token") or ""
             page = f"{image}{start}{page or 'Describe the image.'}\n"
             texts = (page, f"{start}{query or 'Question: '}", f"{padding * AUGMENTATION}\n")
-        plain = not spec.packs_images and spec.decoder.bidirectional == "prompt"
+        plain = not spec.packs_images and spec.stack("decoder").bidirectional == "prompt"
         whole, before, after = map(str, texts)
         prompts, token = cls(spec, tokenizer, whole, before, after, plain), spec.connector.token
         if tokenizer.padding_id is None or prompts.page_ids([token]).count(token) != 1:
@@ -94,8 +93,7 @@ class PageRunner:
 
     def vectors(self, ids: Sequence[int], image: Images | None = None) -> Floats:
         """The vectors of the tokens of a query, or of a page with the tiles of its image, T W."""
-        assert self.spec.decoder is not None
-        check_prompts(self.spec, self.spec.decoder, [ids])
+        check_prompts(self.spec, self.spec.stack("decoder"), [ids])
         embed = CallByCall(self.embedder, image)
         decoding = Decoding(self.decoder, self.exported.cache, 1, len(ids), embed=embed)
         return decoding.score(ids).copy()

@@ -298,8 +298,7 @@ def random_images(spec: Model, count: int, generator: torch.Generator, *, empty:
 
     Images of any size have different shapes with the same number of vectors.
     """
-    assert spec.image is not None
-    embedding, connector = spec.embedding_of(spec.image), spec.connector
+    embedding, connector = spec.embedding_of(spec.stack("image")), spec.connector
     if not embedding.packed:
         values = torch.randn((count, *embedding.input_shape(None)), generator=generator)
         values[count - empty :] = 0
