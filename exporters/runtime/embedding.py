@@ -104,8 +104,7 @@ def with_placeholders(
     ``image_ids``: the tokens of each image; by default only its placeholders.
     Raises :class:`specs.base.errors.UserError` for any other number of placeholders.
     """
-    connector = spec.connector
-    assert connector is not None
+    connector = spec.image_connector
     token = connector.token
     whole = image_ids or [[token] * spec.vectors_per_image] * images
     placeholders = sum(list(prompt).count(token) for prompt in prompts)

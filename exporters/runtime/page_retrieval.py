@@ -45,8 +45,7 @@ class PagePrompts:
     @classmethod
     def beside(cls, directory: Path, spec: Model, tokenizer: TextTokenizer) -> PagePrompts:
         """Read the settings in a directory.  Raises :class:`specs.base.errors.UserError` without a padding token."""
-        assert spec.connector is not None
-        settings, image = stated_in(directory / PROCESSOR), tokenizer.token(spec.connector.token)
+        settings, image = stated_in(directory / PROCESSOR), tokenizer.token(spec.image_connector.token)
         page, query = (settings.get(name) or None for name in ("visual_prompt_prefix", "query_prefix"))
         padding = tokenizer.stated("pad_token") or ""
         if spec.packs_images:
@@ -59,18 +58,17 @@ class PagePrompts:
             texts = (page, f"{start}{query or 'Question: '}", f"{padding * AUGMENTATION}\n")
         plain = not spec.packs_images and spec.stack("decoder").bidirectional == "prompt"
         whole, before, after = map(str, texts)
-        prompts, token = cls(spec, tokenizer, whole, before, after, plain), spec.connector.token
+        prompts, token = cls(spec, tokenizer, whole, before, after, plain), spec.image_connector.token
         if tokenizer.padding_id is None or prompts.page_ids([token]).count(token) != 1:
             raise UserError(
-                f"{tokenizer.path} must name a pad_token, and the text of a page in {PROCESSOR} must have the token of images ({spec.connector.token}) once\n"
+                f"{tokenizer.path} must name a pad_token, and the text of a page in {PROCESSOR} must have the token of images ({spec.image_connector.token}) once\n"
                 f"  value: {whole!r}\n  Use the tokenizer and the processor of the checkpoint."
             )
         return prompts
 
     def page_ids(self, image: Sequence[int]) -> list[int]:
         """The token ids of a page, in which the ids of its image replace the placeholder."""
-        assert self.spec.connector is not None
-        token = self.spec.connector.token
+        token = self.spec.image_connector.token
         ids = self._ids(self.page)
         return [part for word in ids for part in (image if word == token else [word])]
 

@@ -13,8 +13,7 @@ from zoo.drawing.steps import StepReader
 
 def connector_elements(spec: Model, counts: Counts) -> Iterator[Element]:
     """The parts from the last hidden state of images to their vectors."""
-    connector = spec.connector
-    assert connector is not None
+    connector = spec.image_connector
     if not connector.class_token and not spec.packs_images:
         yield Part("other", "Patches alone", keys="connector.class_token")
     if connector.pool > 1:
@@ -47,8 +46,7 @@ def _squares(title: str, size: int, keys: str) -> Part:
 
 def inserted(spec: Model) -> Inserted:
     """The place where the vectors of images get among tokens."""
-    connector = spec.connector
-    assert connector is not None
+    connector = spec.image_connector
     seen = ", bidirectional" if spec.stack("decoder").bidirectional else ""
     count = connector.deep_count
     deep = f", DeepStack after the first {count} layer{'s' * (count > 1)}" if count else ""

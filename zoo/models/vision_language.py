@@ -39,8 +39,7 @@ class VisionLanguage(Decoder):
 
     def __init__(self, spec: spec.Model) -> None:
         super().__init__(spec)
-        images, connector = spec.embedding_of(spec.stack("image")), spec.connector
-        assert connector is not None
+        images, connector = spec.embedding_of(spec.stack("image")), spec.image_connector
         context = StackContext.of(spec, "image")
         self.image_embedding: Embedding = build_component(images, context)  # type: ignore[assignment]
         self.image = stack_of(spec.stack("image"), context)

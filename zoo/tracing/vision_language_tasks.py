@@ -61,8 +61,7 @@ def image_sizes(spec: Model) -> dict[str, DerivedSize]:
     """The number of patches of images of any size, derived from the number of their vectors."""
     if not spec.packs_images:
         return {}
-    assert spec.connector is not None
-    joined = spec.connector.square**2
+    joined = spec.image_connector.square**2
     return {PATCHES: DerivedSize(VECTORS, lambda vectors: joined * vectors)}
 
 
