@@ -53,12 +53,11 @@ def print_pages(shown: RunContext, queries: Sequence[str], tokenizer: TextTokeni
 
     runner, images, spec = PageRunner(shown.exported), shown.inputs.images, shown.exported.spec
     assert images is not None
-    assert spec.connector is not None
     prompts = PagePrompts.beside(shown.exported.directory, spec, tokenizer)
     begun = time.perf_counter()
     of_images = [list[int](ids) for ids in shown.inputs.values]
     vectors = 1 if spec.packs_images else spec.vectors_per_image
-    tiles = [ids.count(spec.connector.token) // vectors for ids in of_images]
+    tiles = [ids.count(spec.image_connector.token) // vectors for ids in of_images]
     pages = [
         runner.vectors(prompts.page_ids(ids), image)
         for ids, image in zip(of_images, images_apart(images, tiles), strict=True)

@@ -12,7 +12,6 @@ from specs.forms.resolved import without_omitted
 from specs.language.writing import dump
 from zoo.core.units import byte_text, flop_text
 from zoo.reports.module_pairs import ModulePair, described
-from zoo.reports.parameters import ModuleParameters
 
 if TYPE_CHECKING:
     from specs.forms.difference import Difference
@@ -160,7 +159,7 @@ def _rows(
     if level >= depth:
         return
     first, pad = run[0], "  " * level
-    name = ".".join((*prefix, _both(first, lambda module: module.name)))
+    name = ".".join((*prefix, _both(first, "name")))
     if len(run) > 1:
         name = f"{'.'.join(prefix)}.{_numbers([int(row.module.name) for row in run])} x{len(run)}"
     mark = "+" if first.a is None else "-" if first.b is None else "~" if first.differs_itself else " "
@@ -169,14 +168,7 @@ def _rows(
     shown = f"{a:,}" if first.a else "", f"{b:,}" if first.b else "", f"{b - a:+,}" if a != b else ""
     if level >= 0:
         flops = count * (first.flops[1] - first.flops[0])
-        yield (
-            mark,
-            pad + name,
-            _both(first, lambda module: module.kind),
-            _weights(first),
-            *shown,
-            _signed(flops, flop_text),
-        )
+        yield mark, pad + name, _both(first, "kind"), _weights(first), *shown, _signed(flops, flop_text)
     for inner_prefix, inner in _runs(first):
         yield from _rows(inner_prefix, inner, level + 1, depth, count)
 
@@ -203,9 +195,9 @@ def _runs(pair: ModulePair) -> list[tuple[tuple[str, ...], list[ModulePair]]]:
     return runs
 
 
-def _both(pair: ModulePair, text: Callable[[ModuleParameters], str]) -> str:
+def _both(pair: ModulePair, key: str) -> str:
     """The text of both modules, printed once if equal."""
-    return " → ".join(dict.fromkeys(text(side) for side in (pair.a, pair.b) if side))
+    return " → ".join(dict.fromkeys(getattr(side, key) for side in (pair.a, pair.b) if side))
 
 
 def _weights(pair: ModulePair) -> str:

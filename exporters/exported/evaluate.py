@@ -117,11 +117,9 @@ def predict_draft(
 
 def _in_both_contexts(target: Model, draft: Model) -> Model:
     """The target's spec, with a decoder whose context is no longer than the draft's."""
-    assert target.decoder is not None
-    assert draft.decoder is not None
-    lengths = [target.context_length_of(target.decoder), draft.context_length_of(draft.decoder)]
+    lengths = [spec.context_length_of(spec.stack("decoder")) for spec in (target, draft)]
     shortest = min(filter(None, lengths), default=None)
-    decoder = target.decoder.model_copy(update={"context_length": shortest})
+    decoder = target.stack("decoder").model_copy(update={"context_length": shortest})
     return target.model_copy(update={"decoder": decoder})
 
 

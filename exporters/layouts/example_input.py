@@ -30,8 +30,7 @@ def example_sizes(dims: Sequence[int | str | None]) -> list[int]:
 
 def example_grid(spec: Model) -> tuple[list[int], int]:
     """Return the patch grid of a small image for models that take any size (frames, rows, columns), and its patches."""
-    assert spec.connector is not None
-    side = 2 * spec.connector.square
+    side = 2 * spec.image_connector.square
     return [1, side, side], side**2
 
 

@@ -45,8 +45,7 @@ def unfit_images(deployment: Deployment) -> str | None:
 def _pixels(deployment: Deployment) -> Pixels:
     """The checkpoint's image settings, or the family's usual ones."""
     spec = deployment.spec
-    assert spec.image is not None
-    seen = spec.embedding_of(spec.image)
+    seen = spec.embedding_of(spec.stack("image"))
     assert isinstance(seen, Patches)
     return Pixels.beside(deployment.origin) or Pixels(size=(seen.image_size, seen.image_size))
 
@@ -78,8 +77,7 @@ def processor(deployment: Deployment) -> Data:
 
 def decoder_inputs(spec: Model) -> Data:
     """The names of the token inputs of a decoder with images."""
-    assert spec.decoder is not None
-    ids = {"input_ids": "input_ids"} if spec.decoder.bidirectional == "image" else {}
+    ids = {"input_ids": "input_ids"} if spec.stack("decoder").bidirectional == "image" else {}
     return {"inputs_embeds": EMBEDDED, **ids}
 
 

@@ -131,8 +131,7 @@ def decoder(spec: Model, manifest: Manifest, tokenized: bool) -> str:
 
 def vision_language(spec: Model, manifest: Manifest, tokenized: bool) -> str:
     """The lines for a decoder that reads an image and tokens."""
-    connector = spec.connector
-    assert connector is not None
+    connector = spec.image_connector
     graph = [*manifest.graphs.values()][-1]
     slots = COORDINATES in graph.inputs and (
         not spec.rotates_by_axis or COORDINATES_BESIDE_SLOTS in graph.inputs

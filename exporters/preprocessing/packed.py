@@ -34,8 +34,7 @@ class PackedImages:
 
     def vectors(self, spec: Model) -> list[int]:
         """The number of vectors of each image."""
-        assert spec.connector is not None
-        counts: list[int] = (self.grids.prod(1) // spec.connector.square**2).tolist()
+        counts: list[int] = (self.grids.prod(1) // spec.image_connector.square**2).tolist()
         return counts
 
 
@@ -84,9 +83,7 @@ def read_packed(paths: Sequence[Path], form: Pixels | None, packing: Packing, sp
     Without a checkpoint's settings, colors are normalized as in CLIP. Raises :class:`specs.base.errors.UserError` for files that
     are not images, and for extreme aspect ratios.
     """
-    assert spec.image is not None
-    assert spec.connector is not None
-    embedding, square = spec.embedding_of(spec.image), spec.connector.square
+    embedding, square = spec.embedding_of(spec.stack("image")), spec.image_connector.square
     assert isinstance(embedding, PackedPatches)
     form = form or Pixels(mean=CLIP_MEAN, std=CLIP_STD)
     patches, grids = [], []

@@ -128,8 +128,7 @@ def with_decoder_inputs(
 
 def _longest(spec: Model) -> int:
     """The largest number of tokens to generate with an encoder-decoder."""
-    assert spec.decoder is not None
-    return min(NEW_TOKENS, (spec.context_length_of(spec.decoder) or NEW_TOKENS + 1) - 1)
+    return min(NEW_TOKENS, (spec.context_length_of(spec.stack("decoder")) or NEW_TOKENS + 1) - 1)
 
 
 def input_batch(spec: Model, example: Example) -> Batch:

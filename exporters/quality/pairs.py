@@ -129,9 +129,8 @@ def _check(spec: Model, where: str, ids: Tensor) -> None:
 
 def _of_arrays(spec: Model, path: Path) -> tuple[list[Example], str]:
     """Pair the rows of ``input_ids`` with the images of ``pixel_values``, in order."""
-    assert spec.image is not None
     source, arrays = read_named(path, "input_ids", (None,))
-    _, images = read_named(path, PIXELS, spec.embedding_of(spec.image).input_shape(None))
+    _, images = read_named(path, PIXELS, spec.embedding_of(spec.stack("image")).input_shape(None))
     rows = [ids[mask == 1][None] for ids, mask in zip(arrays["input_ids"], arrays[MASK], strict=True)]
     counts, pixels = [_images_in(spec, row) for row in rows], images[PIXELS]
     if sum(counts) != len(pixels):

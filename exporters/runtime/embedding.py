@@ -47,9 +47,8 @@ class ImageEmbedder:
 
         Raises :class:`specs.base.errors.UserError` for inputs that are not images of the model.
         """
-        assert self.spec.image is not None
         pixels = images.pixels if isinstance(images, PackedImages) else images
-        inputs, _ = model_inputs(self.vision, self.spec, self.spec.image, pixels)
+        inputs, _ = model_inputs(self.vision, self.spec, self.spec.stack("image"), pixels)
         if isinstance(images, PackedImages):
             inputs[GRID] = images.grids
         return host_array(self.vision.run(inputs, {IMAGE_FEATURES: "cpu"})[IMAGE_FEATURES]).astype(np.float32)
@@ -105,8 +104,7 @@ def with_placeholders(
     ``image_ids``: the tokens of each image; by default only its placeholders.
     Raises :class:`specs.base.errors.UserError` for any other number of placeholders.
     """
-    connector = spec.connector
-    assert connector is not None
+    connector = spec.image_connector
     token = connector.token
     whole = image_ids or [[token] * spec.vectors_per_image] * images
     placeholders = sum(list(prompt).count(token) for prompt in prompts)

@@ -53,8 +53,7 @@ class EncoderRunner:
 
         Raises :class:`specs.base.errors.UserError` for inputs that the model does not take.
         """
-        assert self.spec.encoder is not None
-        inputs, mask = model_inputs(self.graph, self.spec, self.spec.encoder, batch)
+        inputs, mask = model_inputs(self.graph, self.spec, self.spec.stack("encoder"), batch)
         return self._run(inputs), mask
 
     def of_words(self, ids: Ids, mask: Ids, words: Mapping[str, Ids]) -> dict[str, Floats]:

@@ -105,18 +105,16 @@ class Generator:
         An encoder reads the prompts once, and its decoder begins with ``start``. ``images`` take the place of placeholders in
         the prompts of a vision-language model. ``keeps_hidden`` as in :class:`exporters.runtime.decoding.Decoding`.
         """
-        assert self.spec.decoder is not None
         constant: dict[str, OrtValue] = {}
         first = [[start] for _ in prompts] if self.encoder is not None else _rows(prompts)
         if self.encoder is not None:
-            assert self.spec.encoder is not None
-            inputs, mask = model_inputs(self.encoder, self.spec, self.spec.encoder, prompts)
+            inputs, mask = model_inputs(self.encoder, self.spec, self.spec.stack("encoder"), prompts)
             wanted = {past_of(name): name for name in self.encoder.outputs if is_present(name)}
             outputs = self.encoder.run(inputs, dict.fromkeys(wanted.values(), self.encoder.device))
             constant = {name: outputs[present] for name, present in wanted.items()}
             if "encoder_attention_mask" in self.decoder.inputs:
                 constant["encoder_attention_mask"] = OrtValue.ortvalue_from_numpy(mask, self.decoder.device)
-        check_prompts(self.spec, self.spec.decoder, first, room=1)
+        check_prompts(self.spec, self.spec.stack("decoder"), first, room=1)
         room = max(map(len, first)) + most
         embed = None if self.embedder is None else CallByCall(self.embedder, images)
         facts, rows = self.exported.cache, len(prompts)
@@ -204,8 +202,7 @@ class Generator:
     @property
     def longest(self) -> int:
         """The number of tokens that fit in the decoder's context and cache."""
-        assert self.spec.decoder is not None
-        limits = self.spec.context_length_of(self.spec.decoder), self.exported.cache.length
+        limits = self.spec.context_length_of(self.spec.stack("decoder")), self.exported.cache.length
         return min(limit or sys.maxsize for limit in limits)
 
 

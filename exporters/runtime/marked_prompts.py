@@ -19,8 +19,7 @@ def marked_ids(texts: Sequence[str], images: int, spec: Model, tokenizer: TextTo
 
     A single text without images begins with all of them.
     """
-    connector = spec.connector
-    assert connector is not None
+    connector = spec.image_connector
     placeholder = tokenizer.token(connector.token)
     begin, end = tokenizer.stated("boi_token"), tokenizer.stated("eoi_token")
     if tokenizer.stated("processor_class") == _PALIGEMMA:

@@ -56,9 +56,7 @@ class DualEncoderRunner:
 
         Raises :class:`specs.base.errors.UserError` for inputs that the model does not take.
         """
-        assert self.spec.text is not None
-        assert self.spec.image is not None
-        read, _ = model_inputs(self.graph, self.spec, self.spec.text, texts)
-        seen, _ = model_inputs(self.graph, self.spec, self.spec.image, images)
+        read, _ = model_inputs(self.graph, self.spec, self.spec.stack("text"), texts)
+        seen, _ = model_inputs(self.graph, self.spec, self.spec.stack("image"), images)
         results = self.graph.run({**read, **seen}, {"logits_per_image": "cpu"})
         return PairScores(host_array(results["logits_per_image"]).astype(np.float32), self.pairs_alone)

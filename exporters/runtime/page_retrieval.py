@@ -45,33 +45,30 @@ class PagePrompts:
     @classmethod
     def beside(cls, directory: Path, spec: Model, tokenizer: TextTokenizer) -> PagePrompts:
         """Read the settings in a directory.  Raises :class:`specs.base.errors.UserError` without a padding token."""
-        assert spec.connector is not None
-        assert spec.decoder is not None
-        settings, image = stated_in(directory / PROCESSOR), tokenizer.token(spec.connector.token)
+        settings, image = stated_in(directory / PROCESSOR), tokenizer.token(spec.image_connector.token)
         page, query = (settings.get(name) or None for name in ("visual_prompt_prefix", "query_prefix"))
         padding = tokenizer.stated("pad_token") or ""
         if spec.packs_images:
             texts = (page or _QWEN.format(image=image), query or "Query: ", f"{padding * AUGMENTATION}\n")
-        elif spec.decoder.bidirectional == "windows":
+        elif spec.stack("decoder").bidirectional == "windows":
             texts = (page or _MODERN.format(image=image), query or "", _END * AUGMENTATION)
         else:
             start = tokenizer.stated("bos_token") or ""
             page = f"{image}{start}{page or 'Describe the image.'}\n"
             texts = (page, f"{start}{query or 'Question: '}", f"{padding * AUGMENTATION}\n")
-        plain = not spec.packs_images and spec.decoder.bidirectional == "prompt"
+        plain = not spec.packs_images and spec.stack("decoder").bidirectional == "prompt"
         whole, before, after = map(str, texts)
-        prompts, token = cls(spec, tokenizer, whole, before, after, plain), spec.connector.token
+        prompts, token = cls(spec, tokenizer, whole, before, after, plain), spec.image_connector.token
         if tokenizer.padding_id is None or prompts.page_ids([token]).count(token) != 1:
             raise UserError(
-                f"{tokenizer.path} must name a pad_token, and the text of a page in {PROCESSOR} must have the token of images ({spec.connector.token}) once\n"
+                f"{tokenizer.path} must name a pad_token, and the text of a page in {PROCESSOR} must have the token of images ({spec.image_connector.token}) once\n"
                 f"  value: {whole!r}\n  Use the tokenizer and the processor of the checkpoint."
             )
         return prompts
 
     def page_ids(self, image: Sequence[int]) -> list[int]:
         """The token ids of a page, in which the ids of its image replace the placeholder."""
-        assert self.spec.connector is not None
-        token = self.spec.connector.token
+        token = self.spec.image_connector.token
         ids = self._ids(self.page)
         return [part for word in ids for part in (image if word == token else [word])]
 
@@ -94,8 +91,7 @@ class PageRunner:
 
     def vectors(self, ids: Sequence[int], image: Images | None = None) -> Floats:
         """The vectors of the tokens of a query, or of a page with the tiles of its image, T W."""
-        assert self.spec.decoder is not None
-        check_prompts(self.spec, self.spec.decoder, [ids])
+        check_prompts(self.spec, self.spec.stack("decoder"), [ids])
         embed = CallByCall(self.embedder, image)
         decoding = Decoding(self.decoder, self.exported.cache, 1, len(ids), embed=embed)
         return decoding.score(ids).copy()

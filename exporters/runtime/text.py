@@ -154,9 +154,9 @@ class TextTokenizer:
 
 def filled_text(ids: list[int], spec: Model, tokenizer: TextTokenizer) -> list[int]:
     """Pad a text to the context length for a bidirectional text encoder that pools at the last position (SigLIP)."""
-    assert spec.text is not None
-    length, padding = spec.context_length_of(spec.text), tokenizer.padding_id
-    if not (spec.text.head and spec.text.head.pools_last) or spec.is_causal("text") or length is None:
+    text = spec.stack("text")
+    length, padding = spec.context_length_of(text), tokenizer.padding_id
+    if text.head is None or not text.head.pools_last or spec.is_causal("text") or length is None:
         return ids
     return ids if padding is None else [*ids, *[padding] * (length - len(ids))]
 

@@ -16,8 +16,7 @@ _MARKS = {"fake_image_token": "<fake_token_around_image>", "global_image_token":
 def image_ids(grids: Sequence[Grid], spec: Model, tokenizer: TextTokenizer) -> list[list[int]]:
     """The token ids of each image: a placeholder for every vector, between marks of rows and columns (InternVL has no marks
     between tiles)."""
-    connector = spec.connector
-    assert connector is not None
+    connector = spec.image_connector
     if tokenizer.stated("start_image_token"):
         return [[connector.token] * spec.vectors_per_image * grid.images for grid in grids]
     settings = stated_in(tokenizer.path.parent / "tokenizer_config.json")

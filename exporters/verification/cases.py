@@ -298,14 +298,12 @@ def random_images(spec: Model, count: int, generator: torch.Generator, *, empty:
 
     Images of any size have different shapes with the same number of vectors.
     """
-    assert spec.image is not None
-    embedding, connector = spec.embedding_of(spec.image), spec.connector
+    embedding = spec.embedding_of(spec.stack("image"))
     if not embedding.packed:
         values = torch.randn((count, *embedding.input_shape(None)), generator=generator)
         values[count - empty :] = 0
         return Batch(embedding.input_name, values)
-    assert connector is not None
-    shapes = itertools.islice(itertools.cycle(PACKED_SHAPES), count)
+    connector, shapes = spec.image_connector, itertools.islice(itertools.cycle(PACKED_SHAPES), count)
     grids = [[1, rows * connector.square, columns * connector.square] for rows, columns in shapes]
     joined = connector.square**2
     rows = joined * math.prod(PACKED_SHAPES[0])
@@ -433,8 +431,7 @@ def _of_pairs(spec: Model, draw: _Draw) -> Iterator[Case]:
 
 def _of_tokens_and_images(spec: Model, draw: _Draw, padding: Padding) -> Iterator[Case]:
     """Tokens with images among them: in one row or several, consecutive images, no images."""
-    connector, vectors, room = spec.connector, vectors_per_image(spec), draw.steps_room
-    assert connector is not None
+    connector, vectors, room = spec.image_connector, vectors_per_image(spec), draw.steps_room
 
     def seen(case: Case, *starts: tuple[int, int], empty: bool = False) -> Case:
         """The case with an image at each start (row, token), if it has room for all of them."""

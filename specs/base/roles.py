@@ -33,6 +33,8 @@ class Role(Enum):
     """A tuple with one number per rotated pair of dimensions."""
     PAIRS_BY_AXIS = auto()
     """A tuple of numbers of rotated pairs of dimensions, which together are all of a head's."""
+    LABELS = auto()
+    """The number of classes of a head, which config files name."""
     DROPOUT = auto()
     """A probability of dropping values in training."""
     WINDOW = auto()

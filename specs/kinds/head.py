@@ -9,6 +9,7 @@ from specs.base.base import (
     Slot,
 )
 from specs.base.registry import interface, register
+from specs.base.roles import Role, fields_by_role
 from specs.base.words import WIDTHS, Output, PartContext, Step, product
 from specs.kinds.activation import ACTIVATION_TITLES, Activation
 from specs.kinds.embedding import EmbeddingKind
@@ -95,7 +96,7 @@ class HeadKind(Component):
     @property
     def label_count(self) -> int | None:
         """The number of classes that config files name; None without classes."""
-        return None
+        return next((value for _, role, value in fields_by_role(self) if role is Role.LABELS), None)
 
     @property
     def pools_last(self) -> bool:

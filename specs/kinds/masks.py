@@ -7,6 +7,7 @@ from pydantic import Field
 
 from specs.base.base import Fault, RuleContext, Width
 from specs.base.registry import register
+from specs.base.roles import Role
 from specs.base.words import WIDTHS, Output, PartContext, Step, product
 from specs.kinds.activation import ACTIVATION_TITLES, Activation
 from specs.kinds.head import HeadKind
@@ -22,7 +23,7 @@ class Masks(HeadKind):
     """
 
     kind: Literal["masks"] = "masks"
-    labels: Width
+    labels: Annotated[Width, Role.LABELS]
     """Number of classes, not counting the class of no object."""
     doublings: Annotated[int, Field(ge=0, le=8)] = 2
     """How often the rows and columns of the patches are doubled, each time by a matrix, an activation, a convolution and a norm."""
@@ -30,10 +31,6 @@ class Masks(HeadKind):
     """Activation of the doublings, and between the three layers that give the vector of a query."""
     norm: Norm = LayerNorm(eps=1e-6)
     """Norm after each doubling."""
-
-    @property
-    def label_count(self) -> int | None:
-        return self.labels
 
     def steps(self, context: PartContext) -> Iterator[Step | Output]:
         yield Step("Classes of queries", "classes", (WIDTHS,))

@@ -12,6 +12,7 @@ from specs.base.base import (
 )
 from specs.base.descriptions import ValueDescriptions
 from specs.base.registry import register
+from specs.base.roles import Role
 from specs.base.words import WIDTHS, Output, PartContext, Step, product
 from specs.kinds.embedding import EmbeddingKind
 from specs.kinds.head import HeadKind
@@ -108,16 +109,12 @@ class Classification(SequenceHead):
 
     kind: Literal["classification"] = "classification"
     compared_by: ClassVar[Literal["scores"]] = "scores"
-    labels: Width
+    labels: Annotated[Width, Role.LABELS]
     """Number of classes."""
     bias: bool = True
     """Whether the classifier adds a bias."""
     dropout: Dropout = 0.0
     """Dropout probability before the classifier during training."""
-
-    @property
-    def label_count(self) -> int | None:
-        return self.labels
 
     def steps(self, context: PartContext) -> Iterator[Step | Output]:
         yield from self.vector_steps()
@@ -131,12 +128,8 @@ class DistilledClassification(HeadKind):
     Touvron et al., 2020). Gives `cls_logits`, `distillation_logits`, and their mean `logits`, batch x labels."""
 
     kind: Literal["distilled_classification"] = "distilled_classification"
-    labels: Width
+    labels: Annotated[Width, Role.LABELS]
     """Number of classes."""
-
-    @property
-    def label_count(self) -> int | None:
-        return self.labels
 
     def embedding_faults(self, embedding: EmbeddingKind, width: int) -> Iterable[Fault]:
         if not embedding.has_distillation_token:

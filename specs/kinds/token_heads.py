@@ -7,6 +7,7 @@ from pydantic import Field
 
 from specs.base.base import Dropout, Fault, OmitDefault, RuleContext, Width
 from specs.base.registry import register
+from specs.base.roles import Role
 from specs.base.words import WIDTHS, Output, PartContext, Step, product
 from specs.kinds.head import HeadKind
 from specs.kinds.transforming_head import TransformingHead, dense_steps
@@ -18,16 +19,12 @@ class TokenClassification(TransformingHead):
 
     kind: Literal["token_classification"] = "token_classification"
     compared_by: ClassVar[Literal["scores"]] = "scores"
-    labels: Width
+    labels: Annotated[Width, Role.LABELS]
     """Number of classes."""
     bias: bool = True
     """Whether the classifier adds a bias."""
     dropout: Dropout = 0.0
     """Dropout probability before the classifier during training."""
-
-    @property
-    def label_count(self) -> int | None:
-        return self.labels
 
     def steps(self, context: PartContext) -> Iterator[Step | Output]:
         yield from dense_steps(self)
@@ -87,16 +84,12 @@ class CTC(HeadKind):
 
     kind: Literal["ctc"] = "ctc"
     compared_by: ClassVar[Literal["scores"]] = "scores"
-    labels: Width
+    labels: Annotated[Width, Role.LABELS]
     """Number of labels: characters or other tokens, and the blank."""
     blank: Annotated[int, Field(ge=0)] = 0
     """Id of the blank, below `labels`: the padding token of wav2vec2."""
     dropout: Dropout = 0.0
     """Dropout probability before the output layer during training."""
-
-    @property
-    def label_count(self) -> int | None:
-        return self.labels
 
     def steps(self, context: PartContext) -> Iterator[Step | Output]:
         yield Step("CTC", "labels", (WIDTHS, f"blank {self.blank:,}"))

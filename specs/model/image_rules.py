@@ -138,29 +138,28 @@ def connector_faults(model: Model) -> Iterable[Fault]:
 
 def _deepstack_faults(model: Model, connector: ConnectorKind) -> Iterable[Fault]:
     """The violated rules of vectors that are added after layers of the decoder."""
-    assert model.image is not None
-    assert model.decoder is not None
     if connector.deepstack is None:
         return
     layers = connector.deepstack.layers
-    if not model.embedding_of(model.image).packed:
+    images, decoder = model.stack("image"), model.stack("decoder")
+    if not model.embedding_of(images).packed:
         yield Fault(
             ("connector", "deepstack"),
             "requires images of any size",
             list(layers),
             "Remove it, or use packed_patches.",
         )
-    elif list(layers) != sorted(layers) or layers[-1] >= model.image.depth:
+    elif list(layers) != sorted(layers) or layers[-1] >= images.depth:
         yield Fault(
             ("connector", "deepstack", "layers"),
-            f"must be layers of the images in order, from 0 to {model.image.depth - 1}",
+            f"must be layers of the images in order, from 0 to {images.depth - 1}",
             list(layers),
             "Change the list.",
         )
-    elif len(layers) > model.decoder.depth:
+    elif len(layers) > decoder.depth:
         yield Fault(
             ("connector", "deepstack", "layers"),
-            f"must be at most {model.decoder.depth}, the layers of the decoder",
+            f"must be at most {decoder.depth}, the layers of the decoder",
             list(layers),
             "Remove some.",
         )
@@ -200,12 +199,10 @@ def _packed_faults(model: Model, connector: ConnectorKind) -> Iterable[Fault]:
             connector.class_token,
             "Remove it.",
         )
-    assert model.image is not None
-    yield from _flat_position_faults(model.position_of(model.image), "position")
-    for name in dict.fromkeys(run.use for run in model.image.runs()):
-        block = (
-            model.image.block if name is None else model.image.blocks.get(name)
-        )  # the stack refuses other names
+    images = model.stack("image")
+    yield from _flat_position_faults(model.position_of(images), "position")
+    for name in dict.fromkeys(run.use for run in images.runs()):
+        block = images.block if name is None else images.blocks.get(name)  # the stack refuses other names
         attention = None if block is None else block.attention
         path = ("block",) if name is None else ("blocks", name)
         if attention is not None and attention.own_position is not None:

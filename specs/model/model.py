@@ -9,7 +9,7 @@ from specs.base.base import OmitDefault, RuleContext, Spec, Width
 from specs.base.descriptions import ValueDescriptions
 from specs.base.roles import Role
 from specs.base.tabular import Tabular
-from specs.kinds.connector import Connector
+from specs.kinds.connector import Connector, ConnectorKind
 from specs.kinds.embedding import Embedding, EmbeddingKind, Tokens
 from specs.kinds.head import Head, NoHead
 from specs.kinds.position import NoPosition, Position, PositionKind
@@ -121,6 +121,12 @@ class Model(Tabular, Spec):
         stack = self.stack_named(name)
         assert stack is not None
         return stack
+
+    @property
+    def image_connector(self) -> ConnectorKind:
+        """The connector that a vision-language model has."""
+        assert self.connector is not None
+        return self.connector
 
     def position_of(self, stack: Stack) -> PositionKind:
         """The effective position kind of a stack."""
@@ -258,9 +264,7 @@ class Model(Tabular, Spec):
     @property
     def vectors_per_image(self) -> int:
         """The number of placeholder tokens that an image takes in a vision-language model."""
-        assert self.image is not None
-        images, connector = self.embedding_of(self.image), self.connector
+        images, connector = self.embedding_of(self.stack("image")), self.image_connector
         assert images.patch_grid is not None
-        assert connector is not None
         rows, columns, _ = images.patch_grid
         return connector.vector_count(rows * columns, images.tokens_before)

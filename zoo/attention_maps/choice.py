@@ -138,8 +138,7 @@ def heads_by_layer(spec: Model) -> dict[StackName, HeadCounts]:
 
 
 def _sums_blocks(spec: Model, layer: int) -> bool:
-    assert spec.encoder is not None
-    attention = spec.encoder.layer_blocks()[layer].attention
+    attention = spec.stack("encoder").layer_blocks()[layer].attention
     return attention is not None and attention.summarized_tokens is not None
 
 

@@ -131,15 +131,13 @@ def token_count(spec: Model, stack: Stack) -> int:
 def vector_count(spec: Model, stack: Stack) -> int:
     """The number of tokens to read, of samples' vectors, or of the patches of an image of two squares that are joined."""
     if spec.embedding_of(stack).packed:
-        assert spec.connector is not None
-        return 2 * spec.connector.square**2
+        return 2 * spec.image_connector.square**2
     return token_count(spec, stack)
 
 
 def packed(images: Tensor, spec: Model) -> tuple[Tensor, Tensor]:
     """Images of one size, M patches values, as the patches of all and the frames, rows and columns of each."""
-    assert spec.connector is not None
-    square = spec.connector.square
+    square = spec.image_connector.square
     grid = torch.tensor([1, square, images.shape[1] // square], device=images.device)
     return images.flatten(0, 1), grid.expand(images.shape[0], 3)
 

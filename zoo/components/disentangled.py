@@ -55,16 +55,11 @@ class Disentangled(ComparedPosition):
             return
         assert context.heads is not None
         assert context.head_width is not None
-        self.heads, self.width = context.heads, context.head_width
+        self.heads, self.head_width = context.heads, context.head_width
         if self.to_content:
-            self.query = Linear(context.d_model, self.heads * self.width, bias=True)
+            self.query = Linear(context.d_model, self.heads * self.head_width, bias=True)
         if self.to_position:
-            self.key = Linear(context.d_model, self.heads * self.width, bias=False)
-
-    @property
-    def head_width(self) -> int:
-        """Width of a head of queries and keys."""
-        return self.width
+            self.key = Linear(context.d_model, self.heads * self.head_width, bias=False)
 
     def share(self, first: Position) -> None:
         assert isinstance(first, Disentangled)
@@ -96,14 +91,18 @@ class Disentangled(ComparedPosition):
         rows = distances.rows[:, None].expand(query.shape[0], query.shape[1], -1, -1)  # B H T S
         terms = []
         if self.to_position:
-            keys = attention.keys(vectors) if self.key is None else split_heads(self.key(vectors), self.width)
+            keys = (
+                attention.keys(vectors)
+                if self.key is None
+                else split_heads(self.key(vectors), self.head_width)
+            )
             products = head_products(query, attention.scale * keys)  # B H T 2R
             terms.append(products.gather(-1, rows))
         if self.to_content:
             queries = (
                 attention.queries(vectors)
                 if self.query is None
-                else split_heads(self.query(vectors), self.width)
+                else split_heads(self.query(vectors), self.head_width)
             )
             products = head_products(attention.scale * queries, key)  # B H 2R S
             terms.append(products.gather(2, rows))

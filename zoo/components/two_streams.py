@@ -39,17 +39,12 @@ class SecondStream(nn.Module):
     def __init__(self, spec: MultiHead, context: LayerContext) -> None:
         super().__init__()
         width = context.d_model
-        self.heads, self.width = spec.heads, width // spec.heads
-        self.scale = self.width**-0.5 if spec.scale is None else spec.scale
+        self.heads, self.head_width = spec.heads, width // spec.heads
+        self.scale = self.head_width**-0.5 if spec.scale is None else spec.scale
         self.query = Linear(width, width, bias=spec.bias.query)
         self.key = Linear(width, width, bias=spec.bias.key)
         self.value = Linear(width, width, bias=spec.bias.value)
         self.output = Linear(width, width, bias=spec.bias.output)
-
-    @property
-    def head_width(self) -> int:
-        """Width of a head of queries and keys."""
-        return self.width
 
     def sharding(self) -> Sharding:
         """By heads."""
@@ -63,7 +58,11 @@ class SecondStream(nn.Module):
 
     def forward(self, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         query, key, value = self.query(y), self.key(y), self.value(y)
-        return split_heads(query, self.width), split_heads(key, self.width), split_heads(value, self.width)
+        return (
+            split_heads(query, self.head_width),
+            split_heads(key, self.head_width),
+            split_heads(value, self.head_width),
+        )
 
     def projected(self, mixed: Tensor) -> Tensor:
         """Returns the output of the second stream, B T W, of the mixed values of its heads."""
@@ -80,7 +79,7 @@ class TwoStreamAttention(SelfAttention):
 
     @property
     def state(self) -> tuple[StateTensor, ...]:
-        width = self.width + self.second.width
+        width = self.width + self.second.head_width
         return key_value_state(self.key_value_heads, width, width)
 
     def forward(self, x: Tensor, context: MixerContext, past: State | None) -> tuple[Tensor, State]:

@@ -13,9 +13,7 @@ from zoo.drawing.steps import StepReader
 
 def connector_elements(spec: Model, counts: Counts) -> Iterator[Element]:
     """The parts from the last hidden state of images to their vectors."""
-    connector = spec.connector
-    assert connector is not None
-    assert spec.image is not None
+    connector = spec.image_connector
     if not connector.class_token and not spec.packs_images:
         yield Part("other", "Patches alone", keys="connector.class_token")
     if connector.pool > 1:
@@ -27,7 +25,7 @@ def connector_elements(spec: Model, counts: Counts) -> Iterator[Element]:
     if connector.joined_norm is not None:
         path = "connector.joined_norm"
         yield counts.part("norm", connector.joined_norm.heading, [], path, path)
-    reads = connector.shuffle**2 * spec.width_of(spec.image)
+    reads = connector.shuffle**2 * spec.width_of(spec.stack("image"))
     steps = list(connector.steps(PartContext(spec.output_width, reads)))
     apart = ["connector.norm", "connector.joined_norm"]  # parts of their own
     apart += [f"connector.{step.module}" for step in steps if step.module]
@@ -48,10 +46,8 @@ def _squares(title: str, size: int, keys: str) -> Part:
 
 def inserted(spec: Model) -> Inserted:
     """The place where the vectors of images get among tokens."""
-    connector = spec.connector
-    assert connector is not None
-    assert spec.decoder is not None
-    seen = ", bidirectional" if spec.decoder.bidirectional else ""
+    connector = spec.image_connector
+    seen = ", bidirectional" if spec.stack("decoder").bidirectional else ""
     count = connector.deep_count
     deep = f", DeepStack after the first {count} layer{'s' * (count > 1)}" if count else ""
     return Inserted(f"in place of token {connector.token:,}{seen}{deep}")

@@ -55,9 +55,8 @@ def generate(
     scores, and for invalid prompts.
     """
     spec = model.spec
-    assert spec.decoder is not None
     check_generates(model)
-    check_prompts(spec, spec.decoder, prompts, room=1)
+    check_prompts(spec, spec.stack("decoder"), prompts, room=1)
 
     def step(ids: Tensor, mask: Tensor, before: Outputs | None) -> Outputs:
         past = None if before is None else before.present_key_values
@@ -81,15 +80,13 @@ def generate_from(
     where some of it is padding. Otherwise as :func:`generate`.
     """
     spec = model.spec
-    assert spec.encoder is not None
-    assert spec.decoder is not None
     check_generates(model)
     read = None if isinstance(inputs, Tensor) else inputs
     if not isinstance(inputs, Tensor):
-        check_prompts(spec, spec.encoder, inputs)
+        check_prompts(spec, spec.stack("encoder"), inputs)
         inputs, attention_mask = _padded(model, inputs, right=True)
     prompts = [[start] for _ in range(inputs.shape[0])]
-    check_prompts(spec, spec.decoder, prompts, room=1)
+    check_prompts(spec, spec.stack("decoder"), prompts, room=1)
     with torch.no_grad():
         encoded = model.encode(inputs, attention_mask).present_key_values
 
@@ -142,8 +139,7 @@ def continued(
         options.get("min_p"),
     )
     sampler = Sampler(sampling, len(prompts))
-    assert model.spec.decoder is not None
-    context = model.spec.context_length_of(model.spec.decoder)
+    context = model.spec.context_length_of(model.spec.stack("decoder"))
     room = most if context is None else context - max(map(len, prompts))
     generated: list[list[int]] = [[] for _ in prompts]
     ended = [False for _ in prompts]

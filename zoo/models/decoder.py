@@ -30,10 +30,9 @@ class Decoder(BuiltModel):
     def __init__(self, spec: spec.Model) -> None:
         super().__init__()
         self.spec = spec
-        assert spec.decoder is not None
         context = StackContext.of(spec, "decoder")
-        self.embedding: Tokens = build_component(spec.embedding_of(spec.decoder), context)  # type: ignore[assignment]
-        self.decoder = stack_of(spec.decoder, context)
+        self.embedding: Tokens = build_component(spec.embedding_of(spec.stack("decoder")), context)  # type: ignore[assignment]
+        self.decoder = stack_of(spec.stack("decoder"), context)
         self.head = build_component(spec.head, context.with_token(self.embedding.token))
 
     def forward(

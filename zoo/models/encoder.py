@@ -25,13 +25,12 @@ class Encoder(BuiltModel):
     def __init__(self, spec: spec.Model) -> None:
         super().__init__()
         self.spec = spec
-        assert spec.encoder is not None
         context = StackContext.of(spec, "encoder")
-        embedding = spec.embedding_of(spec.encoder)
+        embedding = spec.embedding_of(spec.stack("encoder"))
         self.takes_tokens, self.token_inputs = embedding.takes_tokens, embedding.token_inputs
         self.reads_words = spec.head.span_width is not None
         self.embedding: Embedding = build_component(embedding, context)  # type: ignore[assignment]
-        self.encoder = stack_of(spec.encoder, context)
+        self.encoder = stack_of(spec.stack("encoder"), context)
         self.head = build_component(spec.head, context.with_token(self.embedding.token))
 
     def forward(

@@ -31,20 +31,18 @@ class EncoderDecoder(BuiltModel):
     def __init__(self, spec: spec.Model) -> None:
         super().__init__()
         self.spec = spec
-        assert spec.encoder is not None
-        assert spec.decoder is not None
         context = StackContext.of(spec, "encoder")
         self.encoder_embedding: Embedding = build_component(  # type: ignore[assignment]
-            spec.embedding_of(spec.encoder), context
+            spec.embedding_of(spec.stack("encoder")), context
         )
-        self.encoder = stack_of(spec.encoder, context)
+        self.encoder = stack_of(spec.stack("encoder"), context)
         context = StackContext.of(spec, "decoder")
-        if not spec.embedding_of(spec.decoder).owns_table:
+        if not spec.embedding_of(spec.stack("decoder")).owns_table:
             context = context.with_token(self.encoder_embedding.token)
         self.decoder_embedding: Tokens = build_component(  # type: ignore[assignment]
-            spec.embedding_of(spec.decoder), context
+            spec.embedding_of(spec.stack("decoder")), context
         )
-        self.decoder = stack_of(spec.decoder, context)
+        self.decoder = stack_of(spec.stack("decoder"), context)
         self.head = build_component(spec.head, context.with_token(self.decoder_embedding.token))
 
     def encode(

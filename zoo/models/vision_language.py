@@ -39,12 +39,10 @@ class VisionLanguage(Decoder):
 
     def __init__(self, spec: spec.Model) -> None:
         super().__init__(spec)
-        assert spec.image is not None
-        images, connector = spec.embedding_of(spec.image), spec.connector
-        assert connector is not None
+        images, connector = spec.embedding_of(spec.stack("image")), spec.image_connector
         context = StackContext.of(spec, "image")
         self.image_embedding: Embedding = build_component(images, context)  # type: ignore[assignment]
-        self.image = stack_of(spec.image, context)
+        self.image = stack_of(spec.stack("image"), context)
         between = replace(StackContext.of(spec, "decoder"), encoder_width=context.d_model)
         self.connector: Connector = build_component(connector, between)  # type: ignore[assignment]
         self.deep_connectors = deep_connectors(connector, between)
@@ -52,8 +50,8 @@ class VisionLanguage(Decoder):
         self.side = None if images.patch_grid is None else images.patch_grid.rows
         self.square, self.placeholder = connector.square, connector.token
         self.rotates_by_axis = spec.rotates_by_axis
-        assert spec.decoder is not None
-        self.bidirectional, self.sees_prompt = spec.decoder.bidirectional, spec.decoder.sees_prompt
+        decoder = spec.stack("decoder")
+        self.bidirectional, self.sees_prompt = decoder.bidirectional, decoder.sees_prompt
 
     def forward(
         self,

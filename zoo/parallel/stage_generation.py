@@ -21,8 +21,7 @@ def generate(
 ) -> list[list[int]]:
     """See :meth:`zoo.parallel.pipeline.StageModule.generate`."""
     check_generates(stage)
-    assert stage.spec.decoder is not None
-    check_prompts(stage.spec, stage.spec.decoder, prompts, room=1)
+    check_prompts(stage.spec, stage.spec.stack("decoder"), prompts, room=1)
 
     def step(ids: Tensor, mask: Tensor, before: Outputs | None) -> Outputs:
         past = None if before is None else before.present_key_values

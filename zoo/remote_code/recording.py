@@ -128,8 +128,7 @@ def _inputs(model: nn.Module, spec: Model) -> dict[str, Tensor]:
     names = inspect.signature(model.forward).parameters
     ids = torch.empty(1, _LENGTH, dtype=torch.int64, device="meta")
     if spec.architecture in ("dual-encoder", "vision-language"):
-        assert spec.image is not None
-        return {"input_ids": ids, "pixel_values": _input(spec, spec.image)}
+        return {"input_ids": ids, "pixel_values": _input(spec, spec.stack("image"))}
     first = next(iter(names))
     inputs = {first: _input(spec, spec.first_stack)}
     return inputs | ({"decoder_input_ids": ids} if spec.architecture == "encoder-decoder" else {})

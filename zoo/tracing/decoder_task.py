@@ -91,7 +91,6 @@ def _coordinates(cache_slots: int | None) -> str:
 
 def _new(spec: Model, cache_slots: int | None, *, embedded: bool, with_ids: bool) -> Sequence[Placeholder]:
     """The inputs of the new tokens."""
-    assert spec.decoder is not None
     seen = (
         ids_input("attention_mask", "past_sequence_length + sequence_length")
         if cache_slots is None
@@ -100,9 +99,9 @@ def _new(spec: Model, cache_slots: int | None, *, embedded: bool, with_ids: bool
     if embedded:
         x = Placeholder(EMBEDDED, torch.float32, (BATCH, "sequence_length", spec.embedded_width))
         name = "input_ids" if with_ids else TOKENS_AHEAD
-        more = [ids_input(name, "sequence_length")] if spec.decoder.bidirectional == "image" else []
+        more = [ids_input(name, "sequence_length")] if spec.stack("decoder").bidirectional == "image" else []
         if spec.rotates_by_axis:
             more.append(Placeholder(_coordinates(cache_slots), torch.int64, (3, BATCH, "sequence_length")))
         return [x, *more, seen]
-    inputs = stack_inputs(spec, spec.decoder, "sequence_length")
+    inputs = stack_inputs(spec, spec.stack("decoder"), "sequence_length")
     return [seen if placeholder.name == "attention_mask" else placeholder for placeholder in inputs]

@@ -201,13 +201,11 @@ def _decoder_caches(model: Any, encoder_length: str, cache_slots: int | None = N
 
 def _encoder_mask(spec: Model) -> list[Placeholder]:
     """The mask of the encoder's tokens; images and audio have no padding."""
-    assert spec.encoder is not None
-    masked = spec.embedding_of(spec.encoder).takes_tokens
+    masked = spec.embedding_of(spec.stack("encoder")).takes_tokens
     return [ids_input("encoder_attention_mask", ENCODER_LENGTH)] if masked else []
 
 
 def _encoder_hidden(spec: Model) -> Placeholder:
     """The encoder's output: float32 like all outputs, whatever the dtype of the weights."""
-    assert spec.encoder is not None
-    sizes = (BATCH, ENCODER_LENGTH, spec.width_of(spec.encoder))
+    sizes = (BATCH, ENCODER_LENGTH, spec.width_of(spec.stack("encoder")))
     return Placeholder(ENCODER_HIDDEN, torch.float32, sizes)

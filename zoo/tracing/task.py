@@ -130,9 +130,8 @@ def derived_sizes(
 
 def encoder_inputs(spec: Model) -> tuple[tuple[Placeholder, ...], dict[str, DerivedSize]]:
     """The inputs of an encoder-decoder's encoder, and their length if it differs from the number of vectors."""
-    assert spec.encoder is not None
-    derived = derived_sizes(spec, spec.encoder, SAMPLES, ENCODER_LENGTH)
-    return stack_inputs(spec, spec.encoder, SAMPLES if derived else ENCODER_LENGTH), derived
+    derived = derived_sizes(spec, spec.stack("encoder"), SAMPLES, ENCODER_LENGTH)
+    return stack_inputs(spec, spec.stack("encoder"), SAMPLES if derived else ENCODER_LENGTH), derived
 
 
 StateNames = list[tuple[str, ...]]

@@ -174,14 +174,13 @@ def _without_cross_attention(
 
 
 def _encoder_task(model: Any, spec: Model) -> Task:
-    assert spec.encoder is not None
     length = "sequence_length"
-    inputs = stack_inputs(spec, spec.encoder, length)
+    inputs = stack_inputs(spec, spec.stack("encoder"), length)
     if words := word_inputs(
         spec, length
     ):  # GLiNER's client passes neither token types nor boxes, which are zeros
         inputs = *inputs[:2], *words
-    derived = derived_sizes(spec, spec.encoder, length)
+    derived = derived_sizes(spec, spec.stack("encoder"), length)
     by_value = {}
     if (width := spec.head.span_width) is not None:
         derived |= {SPANS: DerivedSize(WORDS, lambda words: words * width)}

@@ -51,8 +51,7 @@ def vision_language_tasks_by_ids(model: Any, spec: Model, last_only: bool) -> li
 
 def image_inputs(spec: Model) -> tuple[Placeholder, ...]:
     """The inputs for the images of all rows, with their grids if images have any size."""
-    assert spec.image is not None
-    inputs = stack_inputs(spec, spec.image, "")
+    inputs = stack_inputs(spec, spec.stack("image"), "")
     if spec.packs_images:
         return inputs
     return tuple(replace(placeholder, dims=(IMAGES, *placeholder.dims[1:])) for placeholder in inputs)
@@ -62,8 +61,7 @@ def image_sizes(spec: Model) -> dict[str, DerivedSize]:
     """The number of patches of images of any size, derived from the number of their vectors."""
     if not spec.packs_images:
         return {}
-    assert spec.connector is not None
-    joined = spec.connector.square**2
+    joined = spec.image_connector.square**2
     return {PATCHES: DerivedSize(VECTORS, lambda vectors: joined * vectors)}
 
 
@@ -74,17 +72,15 @@ def vision_task(spec: Model) -> Task:
     def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
         return {IMAGE_FEATURES: model.encode_images(values[inputs[0].name], values.get(GRID))}
 
-    assert spec.image is not None
     contexts = (StackContext.of(spec, name) for name in ("image", "decoder"))
-    about = parts_key(spec.image, spec.embedding_of(spec.image), spec.connector, *contexts)
+    about = parts_key(spec.stack("image"), spec.embedding_of(spec.stack("image")), spec.connector, *contexts)
     return Task(VISION_ENCODER, inputs, call, derived=image_sizes(spec), about=about)
 
 
 def reading_task(spec: Model, features: Placeholder) -> Task:
     """The whole model after its image graph: tokens, and the vectors of images among them."""
-    assert spec.decoder is not None
     grid = [placeholder for placeholder in image_inputs(spec) if placeholder.name == GRID]
-    inputs = (*stack_inputs(spec, spec.decoder, "sequence_length"), features, *grid)
+    inputs = (*stack_inputs(spec, spec.stack("decoder"), "sequence_length"), features, *grid)
 
     def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
         named = {placeholder.name: values[placeholder.name] for placeholder in inputs}
@@ -120,11 +116,10 @@ def _embedding_task(spec: Model, name: str, *, images: bool, in_one: bool = Fals
 
     ``in_one``: the vectors of all images are rows of one matrix, and the decoder reads token ids.
     """
-    assert spec.decoder is not None
     width, placed = spec.embedded_width, images and spec.rotates_by_axis
     inputs = [
         placeholder
-        for placeholder in stack_inputs(spec, spec.decoder, "sequence_length")
+        for placeholder in stack_inputs(spec, spec.stack("decoder"), "sequence_length")
         if placed or placeholder.name != "attention_mask"
     ]
     if images:

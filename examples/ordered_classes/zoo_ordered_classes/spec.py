@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from specs.base.registry import register
+from specs.base.roles import Role
 from specs.base.words import Output, PartContext, Step, product
 from specs.kinds.head import HeadKind
 
@@ -17,12 +18,8 @@ class OrderedClasses(HeadKind):
 
     kind: Literal["ordered_classes"] = "ordered_classes"
     title: ClassVar[str] = "Ordered classes"
-    labels: Annotated[int, Field(ge=2)]
+    labels: Annotated[int, Field(ge=2), Role.LABELS]
     """Number of classes, such as 5 for one to five stars."""
-
-    @property
-    def label_count(self) -> int:
-        return self.labels
 
     def steps(self, context: PartContext) -> Iterator[Step | Output]:
         yield Step("Pooling", details=("mean of tokens",))
