@@ -280,7 +280,7 @@ class Mapped(Computed):
         self, field: Field, value: Callable[[Any], Any], written: Callable[[Any], Any], component: Any = ()
     ) -> None:
         super().__init__(
-            field, lambda stated, config: value(stated), lambda own, context: written(own), component
+            field, lambda number, config: value(number), lambda own, context: written(own), component
         )
 
 
@@ -302,7 +302,7 @@ class Multiple(Computed):
                 f"{context.key} {value}: it follows from a whole {ratio.names[0]} of the width {model}"
             )
 
-        super().__init__(ratio, lambda stated, config: width(d_model.read(config), stated), ratio_of)
+        super().__init__(ratio, lambda number, config: width(d_model.read(config), number), ratio_of)
 
 
 class Inside(Field):
