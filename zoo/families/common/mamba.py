@@ -124,7 +124,7 @@ def mamba(
     """A Mamba mixer; the arguments are a family's fields."""
     return {
         "kind": "mamba",
-        "width": f.Multiple(f.Int(expand, default=2), d_model),
+        "width": f.Multiple(f.Int(expand, default=2), d_model, path="mixer.width"),
         "state_size": state_size,
         "step_rank": OrAuto(step_rank, lambda config: -(-int(d_model.read(config)) // 16)),
         "kernel_size": kernel_size,
