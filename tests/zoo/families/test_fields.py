@@ -52,7 +52,8 @@ def test_a_width_that_is_no_multiple_is_not_written(d_model: int, value: int) ->
         assert written(field, value, d_model=d_model) == {"mlp_ratio": value // d_model}
         return
     with pytest.raises(
-        UnfitError, match=f"hidden {value}: it follows from a whole mlp_ratio of the width {d_model}"
+        UnfitError,
+        match=rf"feed_forward\.hidden {value}: it follows from a whole mlp_ratio of the width {d_model}",
     ):
         written(field, value, d_model=d_model)
 

@@ -280,7 +280,7 @@ class Mapped(Computed):
         self, field: Field, value: Callable[[Any], Any], written: Callable[[Any], Any], component: Any = ()
     ) -> None:
         super().__init__(
-            field, lambda stated, config: value(stated), lambda own, context: written(own), component
+            field, lambda number, config: value(number), lambda own, context: written(own), component
         )
 
 
@@ -288,21 +288,25 @@ class Multiple(Computed):
     """A width that is a whole multiple of the model's, which the config states as the ``ratio``; ``d_model`` is the field of the
     model's width.
 
-    ``width`` is the width for the model's and a ratio, by default their product.
+    ``width`` is the width for the model's and a ratio, by default their product, and ``path`` the place of the value in a block.
     """
 
-    def __init__(self, ratio: Int, d_model: Field, width: Callable[[int, int], int] = operator.mul) -> None:
+    def __init__(
+        self,
+        ratio: Int,
+        d_model: Field,
+        width: Callable[[int, int], int] = operator.mul,
+        path: str = "feed_forward.hidden",
+    ) -> None:
         def ratio_of(value: int, context: FieldContext) -> int:
             model = context.model.d_model
             near = 3 * value // (2 * model)  # of a gated feed-forward, two thirds of the ratio are left
             for candidate in (value // model, near, near + 1):
                 if width(model, candidate) == value:
                     return candidate
-            raise UnfitError(
-                f"{context.key} {value}: it follows from a whole {ratio.names[0]} of the width {model}"
-            )
+            raise UnfitError(f"{path} {value}: it follows from a whole {ratio.names[0]} of the width {model}")
 
-        super().__init__(ratio, lambda stated, config: width(d_model.read(config), stated), ratio_of)
+        super().__init__(ratio, lambda number, config: width(d_model.read(config), number), ratio_of)
 
 
 class Inside(Field):

@@ -38,7 +38,7 @@ def kind_of(block: BlockParts) -> str:
 def read_kinds(
     config: Config, name: str, depth: int, words: Sequence[str], old: Mapping[str, str] = OLD_WORDS
 ) -> list[str] | None:
-    """The words for all layers, of which ``old`` are those of earlier configs; None where the config has no list."""
+    """The words for all layers; None where the config has no list.  ``old`` are words of earlier configs with today's."""
     entries = config.list(name)
     if entries is None:
         return None

@@ -94,17 +94,17 @@ def mamba2(
 
 
 class OrAuto(f.Int):
-    """A whole number, or the ``usual`` one for "auto" or null."""
+    """A whole number, or the ``usual_number`` for "auto" or null."""
 
-    def __init__(self, name: str, usual: Callable[[Config], int]) -> None:
+    def __init__(self, name: str, usual_number: Callable[[Config], int]) -> None:
         super().__init__(name)
-        self.usual = usual
+        self.usual_number = usual_number
 
     def read(self, config: Config) -> int:
         name = self.names[0]
         if config.data.get(name) in ("auto", None):
             config.ignore(name)
-            return self.usual(config)
+            return self.usual_number(config)
         number: int = super().read(config)
         return number
 
@@ -124,7 +124,7 @@ def mamba(
     """A Mamba mixer; the arguments are a family's fields."""
     return {
         "kind": "mamba",
-        "width": f.Multiple(f.Int(expand, default=2), d_model),
+        "width": f.Multiple(f.Int(expand, default=2), d_model, path="mixer.width"),
         "state_size": state_size,
         "step_rank": OrAuto(step_rank, lambda config: -(-int(d_model.read(config)) // 16)),
         "kernel_size": kernel_size,
@@ -138,13 +138,13 @@ def mamba(
 def mixer_head_width(name: str, width: Field, heads: f.Int) -> OrAuto:
     """The width of a head, by default ("auto") the mixer's width divided by the heads."""
 
-    def usual(config: Config) -> int:
+    def quotient(config: Config) -> int:
         count, whole = heads.read(config), width.read(config)
         if count < 1 or whole % count:
             config.refuse(heads.names[0], f"must divide the width of the mixer, which is {whole}")
         return int(whole // count)
 
-    return OrAuto(name, usual)
+    return OrAuto(name, quotient)
 
 
 def prefixed_mamba2(d_model: f.Int, eps: Field, activation: Field) -> Template:

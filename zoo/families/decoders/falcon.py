@@ -92,7 +92,7 @@ class _Heads(Field):
 
 
 def _scale(config: Config) -> float:
-    """The scale of ALiBi, which is that of the scores."""
+    """The scale of ALiBi, the usual scale of scores."""
     width: int = _WIDTH.read(config)
     if width < 1:
         config.refuse("num_attention_heads", f"must divide hidden_size, which is {_D_MODEL.read(config)}")

@@ -18,15 +18,15 @@ from zoo.families.common.tensors import Rule, Tensors, affine, modules, projecti
 from zoo.families.common.transforms import Depthwise
 
 
-def _width(stated: int, config: Config) -> int:
-    """The width of a feed-forward: two thirds of the stated one, times a factor, in multiples of a number."""
+def _width(width: int, config: Config) -> int:
+    """The width of a feed-forward: two thirds of the config's, times a factor, in multiples of a number."""
     factor = config.float("block_ffn_dim_multiplier", default=1.0)
     multiple = config.int("block_multiple_of", default=256)
     if not config.bool("block_auto_adjust_ff_dim", default=True):
-        return stated
+        return width
     if multiple < 1:
         config.refuse("block_multiple_of", "must be at least 1")
-    return -(-int(factor * int(2 * stated / 3)) // multiple) * multiple
+    return -(-int(factor * int(2 * width / 3)) // multiple) * multiple
 
 
 def short_convolution(kernel: int) -> Template:

@@ -117,7 +117,7 @@ class T5Fields:
 
 
 def _tied(config: Config) -> bool:
-    """What old configs state of tying and scaling together."""
+    """Whether an old config ties and scales, which one field states."""
     tied: bool = config.bool("tie_word_embeddings", default=True, null=True)
     return tied
 
@@ -127,7 +127,7 @@ _SCALE = "inverse_sqrt_d_model"
 _SCALED_IF_TIED: dict[str, Template] = {
     "tie_embeddings": f.Computed(
         f.Bool("tie_word_embeddings"),
-        lambda stated, config: _SCALED.read(config) or config.lacks(_SCORES),
+        lambda value, config: _SCALED.read(config) or config.lacks(_SCORES),
     ),
     "scale": f.Derived(lambda config: _SCALE if _SCALED.read(config) else None),
 }
@@ -135,7 +135,7 @@ _SCALED_IF_TIED: dict[str, Template] = {
 new ones."""
 _SCALED_AND_TIED_UNLESS_STORED: dict[str, Template] = {
     "tie_embeddings": f.Computed(
-        f.Bool("tie_word_embeddings"), lambda stated, config: _tied(config) and not config.stores(_SCORES)
+        f.Bool("tie_word_embeddings"), lambda value, config: _tied(config) and not config.stores(_SCORES)
     ),
     "scale": f.Computed(
         _SCALED,

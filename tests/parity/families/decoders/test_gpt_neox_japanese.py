@@ -35,7 +35,7 @@ class TestGPTNeoXJapanese(LlamaTests):
         (BLOCK, "a bias after the attention of other layers than the last"),
         (
             ["decoder.layers=1", BLOCK.replace("24576", "100").replace("bias: false},", f"bias: {LAST}}},")],
-            "feed_forward.hidden 100: it is a multiple of the width",
+            "feed_forward.hidden 100: it follows from a whole intermediate_multiple_size of the width",
         ),
     )
 

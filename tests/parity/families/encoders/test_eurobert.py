@@ -26,7 +26,7 @@ def test_a_pooling_that_it_has_not_is_refused():
     config = TestEuroBert.configured("grouped", architectures=["EuroBertForSequenceClassification"]).to_dict()
     spec = spec_of_config(Config(config, "config.json"), name="tiny")
     changed = spec.model_copy(update={"head": spec.head.model_copy(update={"pooling": "max"})})
-    with pytest.raises(NoFamilyError, match=r"head\.pooling max of tokens"):
+    with pytest.raises(NoFamilyError, match=r"head\.pooling: 'max' \(it has 'first'\)"):
         write_config(changed, "eurobert")
 
 

@@ -35,7 +35,7 @@ class TestMoonshine(RightPaddedTests):
     of_others = ("with biases",)
     refusals = (
         ("decoder_num_attention_heads", 4, "must equal encoder_num_attention_heads, which is 2", "value: 4"),
-        ("encoder_num_key_value_heads", 1, "must be 2", "value: 1"),
+        ("encoder_num_key_value_heads", 1, "must equal encoder_num_attention_heads, which is 2", "value: 1"),
         ("encoder_hidden_act", "gellu", "is not supported", "gelu"),
         ("rope_parameters.rope_type", "dynamic", "is not supported", "default"),
     )
