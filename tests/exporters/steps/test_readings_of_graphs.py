@@ -16,6 +16,7 @@ from specs.model.model import Model
 from tests.exporters.reduced_presets import structures
 from tests.thinned import one_in
 from zoo.reports.costs import costs
+from zoo.reports.training import trainings
 from zoo.tracing.traced_model import TracedModel
 from zoo.tracing.tracer import Tracer
 
@@ -61,10 +62,21 @@ def test_readings_are_equal_for_every_structure(name: str, monkeypatch: pytest.M
     check(name, monkeypatch)
 
 
-def test_an_edit_of_a_decoder_traces_no_images(monkeypatch: pytest.MonkeyPatch) -> None:
-    spec = load("smolvlm-256m")
-    edited = dict(zip([name for name, _ in spec.stacks()], edits(spec, 192), strict=True))["decoder"]
+@pytest.mark.parametrize(
+    ("name", "stack", "kept", "again"),
+    [
+        ("smolvlm-256m", "decoder", "pixel_values", "input_ids"),
+        ("whisper-tiny", "decoder", "input_features", "input_ids"),
+        ("whisper-tiny", "encoder", "input_ids", "input_features"),
+    ],
+)
+def test_an_edit_of_a_stack_traces_no_other(
+    name: str, stack: str, kept: str, again: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = load(name)
+    edited = dict(zip([name for name, _ in spec.stacks()], edits(spec, 192), strict=True))[stack]
     read(spec)
+    trainings(spec)
     traced = list[str]()
     run = Tracer.run
 
@@ -74,5 +86,6 @@ def test_an_edit_of_a_decoder_traces_no_images(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(Tracer, "run", counted)
     read(edited)
-    assert "input_ids" in traced
-    assert "pixel_values" not in traced
+    trainings(edited)
+    assert again in traced
+    assert kept not in traced
