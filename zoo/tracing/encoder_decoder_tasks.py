@@ -57,7 +57,9 @@ def _encode_key(spec: Model) -> Hashable | None:
     assert spec.decoder is not None
     contexts = (StackContext.of(spec, name) for name in ("encoder", "decoder"))
     layers = spec.decoder.layer_blocks()
-    crossing = (part for block in layers for part in (block.cross_attention or block.attention, block.sharing))
+    crossing = (
+        part for block in layers for part in (block.cross_attention or block.attention, block.sharing)
+    )
     return parts_key(
         spec.encoder, spec.embedding_of(spec.encoder), *contexts, tuple(spec.decoder.owners()), *crossing
     )
@@ -70,7 +72,7 @@ def encode_alone_task(model: Any, spec: Model) -> Task:
 
 
 def encoder_part(spec: Model) -> Task:
-    """The encoder without the cross-attention keys and values, as it hands its output to the decoder's layers."""
+    """The encoder alone, with its output in the dtype in which the decoder reads it."""
     assert spec.encoder is not None
     inputs, derived = encoder_inputs(spec)
 
