@@ -21,6 +21,7 @@ from exporters.steps.stored_size import stored_sizes
 from specs.base.roles import rewritten
 from specs.language.load import load
 from specs.model.model import Model
+from specs.model.stack import StackName
 from tests.exporters.reduced_presets import structures
 from tests.thinned import one_in
 from zoo.reports.costs import costs
@@ -95,7 +96,7 @@ def test_readings_are_equal_after_edits_in_any_order(
     ],
 )
 def test_an_edit_of_a_stack_traces_no_other(
-    name: str, stack: str, kept: str, again: str, monkeypatch: pytest.MonkeyPatch
+    name: str, stack: StackName, kept: str, again: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spec = load(name)
     edited = dict(zip([name for name, _ in spec.stacks()], edits(spec, 192), strict=True))[stack]
