@@ -19,8 +19,8 @@ from cli.studio.readings import READINGS, Answer
 from specs.base.errors import UserError
 from specs.language.load import load
 
-_PAUSE = 0.05
-"""Seconds without a request after which an edit has all its readings."""
+_PAUSE, _REST = 0.05, 1.0
+"""Seconds without a request after which an edit has all its readings, and after which nobody types."""
 
 
 def main() -> None:
@@ -54,12 +54,13 @@ def _receive(requests: BinaryIO, waiting: SimpleQueue[bytes]) -> None:
 
 
 def _next(waiting: SimpleQueue[bytes]) -> bytes:
-    """The next request. Garbage is collected while none comes: the readings of one edit follow each other at once."""
-    try:
-        return waiting.get(timeout=_PAUSE)
-    except Empty:
-        gc.collect()
-        return waiting.get()
+    """The next request. Garbage is collected while none comes: that of one edit after it, and that of kept results in a rest."""
+    for seconds, generation in ((_PAUSE, 0), (_REST, 2)):
+        try:
+            return waiting.get(timeout=seconds)
+        except Empty:
+            gc.collect(generation)
+    return waiting.get()
 
 
 def _answer(asked: bytes) -> Answer:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from specs.base.words import PartRole
 from zoo.core.units import parameter_text
@@ -14,7 +14,8 @@ class Counts:
     """The modules of a report by path, with their parameter counts as text."""
 
     def __init__(self, report: ParameterReport) -> None:
-        self.modules: dict[str, ModuleParameters] = {module.path: module for module in report.root.walk()}
+        self.modules: Mapping[str, ModuleParameters] = report.root.by_path
+        self._sharing = [module for module in self.modules.values() if module.shared]
 
     def of(self, paths: Iterable[str], without: Iterable[str] = ()) -> int:
         """The parameters of modules, apart from the submodules ``without``."""
@@ -38,8 +39,8 @@ class Counts:
         return [
             owner
             for path in paths
-            if path in self.modules
-            for module in self.modules[path].walk()
+            for module in self._sharing
+            if module.path == path or module.path.startswith(f"{path}.")
             for owner in module.shared.values()
             if not any(owner.startswith(f"{own}.") for own in paths)
         ]

@@ -23,7 +23,7 @@ class Port:
     takes_head: bool = True
 
     def moved(self, dx: float, dy: float) -> Port:
-        return replace(self, x=self.x + dx, y=self.y + dy)
+        return Port(self.box, self.x + dx, self.y + dy, self.takes_head)
 
 
 @dataclass(frozen=True)

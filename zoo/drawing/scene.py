@@ -5,7 +5,7 @@ Lengths are in pixels; x grows to the right, y downwards.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from specs.base.words import PartRole
@@ -30,7 +30,7 @@ class Text:
     quiet: bool = False
 
     def moved(self, dx: float, dy: float) -> Text:
-        return replace(self, x=self.x + dx, y=self.y + dy)
+        return Text(self.x + dx, self.y + dy, self.text, self.size, self.anchor, self.bold, self.quiet)
 
     @property
     def left(self) -> float:
@@ -61,7 +61,10 @@ class Box:
 
     def moved(self, dx: float, dy: float) -> Box:
         texts = tuple(text.moved(dx, dy) for text in self.texts)
-        return replace(self, x=self.x + dx, y=self.y + dy, texts=texts)
+        return Box(
+            self.id, self.shape, self.x + dx, self.y + dy, self.width, self.height,
+            texts, self.role, self.part, self.many, self.frame,
+        )  # fmt: skip
 
     @property
     def middle(self) -> Point:
@@ -96,7 +99,8 @@ class Arrow:
     head: bool = True
 
     def moved(self, dx: float, dy: float) -> Arrow:
-        return replace(self, points=tuple((x + dx, y + dy) for x, y in self.points))
+        points = tuple((x + dx, y + dy) for x, y in self.points)
+        return Arrow(points, self.source, self.target, self.kind, self.head)
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON data."""

@@ -9,7 +9,7 @@ from zoo.pages.markup import layers_text, section, table
 from zoo.reports.folding import Folded
 from zoo.reports.parameters import ModuleParameters, folded_report
 from zoo.reports.report import Report
-from zoo.reports.roles import module_roles
+from zoo.reports.roles import folded_roles
 
 COLOURS = {
     "positions": "position",
@@ -40,7 +40,7 @@ def treemap_root(folded: Folded) -> dict[str, Any]:
     parameters = folded_report(folded)
     colours = {
         original: COLOURS.get(role, role)
-        for role, _, path in module_roles(folded.model)
+        for role, _, path in folded_roles(folded)
         for original in folded.originals(path)
     }
     return _node(parameters.root, parameters.name, 1, colours)

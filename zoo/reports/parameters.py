@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from torch import nn
@@ -45,6 +46,11 @@ class ModuleParameters:
         yield self
         for child in self.children:
             yield from child.walk()
+
+    @cached_property
+    def by_path(self) -> dict[str, ModuleParameters]:
+        """This module and its submodules by path, depth first."""
+        return {module.path: module for module in self.walk()}
 
     @property
     def name(self) -> str:
@@ -107,7 +113,7 @@ class ParameterReport(Tabular):
 
     def module(self, path: str) -> ModuleParameters:
         """The module at a path. Raises :class:`UserError` with the nearest existing path."""
-        paths = {module.path: module for module in self.root.walk()}
+        paths = self.root.by_path
         if path not in paths:
             raise UserError(f"{self.name} has no module {path!r}. {suggestion(path, _near(path, paths))}")
         return paths[path]

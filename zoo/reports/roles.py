@@ -44,7 +44,7 @@ def roles(folded: Folded) -> list[RoleParameters]:
     """The roles of a model, in order; each parameter counts once, at its first holder."""
     counts = dict.fromkeys(ROLES, (0, 0))
     seen: set[int] = set()
-    for role, share, path in module_roles(folded.model):
+    for role, share, path in folded_roles(folded):
         for weight in folded.model.get_submodule(path).parameters(recurse=False):
             if id(weight) not in seen:
                 seen.add(id(weight))
@@ -71,6 +71,12 @@ def ties(folded: Folded) -> dict[str, str]:
                     names, holders if len(holders) == len(names) else holders * len(names), strict=True
                 )
     return tied
+
+
+@once
+def folded_roles(folded: Folded) -> list[tuple[str, tuple[int, int], str]]:
+    """The roles of the modules of a folded model, as :func:`module_roles` yields them."""
+    return list(module_roles(folded.model))
 
 
 def module_roles(

@@ -6,7 +6,7 @@ decoder for every step.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,8 +15,9 @@ import torch
 from specs.model.model import Model
 from zoo import functional
 from zoo.components.mixer import State
+from zoo.context import StackContext
 from zoo.core.graph_names import HIDDEN
-from zoo.core.remembering import reading_key
+from zoo.core.remembering import parts_key, reading_key
 from zoo.core.state_names import MOMENTS
 from zoo.tracing.symbols import Placeholder
 from zoo.tracing.task import (
@@ -47,13 +48,60 @@ def encode_task(model: Any, spec: Model) -> Task:
         )
         return {**outputs, **spread_state(present, outputs.present_key_values)}
 
-    return Task(ENCODER, inputs, call, derived=derived)
+    return Task(ENCODER, inputs, call, derived=derived, about=_encode_key(spec))
+
+
+def _encode_key(spec: Model) -> Hashable | None:
+    """All that :func:`encode_task` depends on: of the decoder, the attention to the encoder in each layer."""
+    assert spec.encoder is not None
+    assert spec.decoder is not None
+    contexts = (StackContext.of(spec, name) for name in ("encoder", "decoder"))
+    layers = spec.decoder.layer_blocks()
+    crossing = (
+        part for block in layers for part in (block.cross_attention or block.attention, block.sharing)
+    )
+    return parts_key(
+        spec.encoder, spec.embedding_of(spec.encoder), *contexts, tuple(spec.decoder.owners()), *crossing
+    )
 
 
 def encode_alone_task(model: Any, spec: Model) -> Task:
     """The encoder without the cross-attention keys and values."""
     task = encode_task(model, spec)
-    return replace(task, call=lambda model, values: {HIDDEN: task.call(model, values)[HIDDEN]})
+    return replace(task, about=None, call=lambda model, values: {HIDDEN: task.call(model, values)[HIDDEN]})
+
+
+def encoder_part(spec: Model) -> Task:
+    """The encoder alone, with its output in the dtype in which the decoder reads it."""
+    assert spec.encoder is not None
+    inputs, derived = encoder_inputs(spec)
+
+    def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {
+            HIDDEN: model.encoder_output(
+                values[inputs[0].name], values.get("attention_mask"), values.get("token_type_ids")
+            )
+        }
+
+    about = parts_key(spec.encoder, spec.embedding_of(spec.encoder), StackContext.of(spec, "encoder"))
+    return Task(ENCODER, inputs, call, derived=derived, about=about)
+
+
+def training_decoder_part(spec: Model, hidden: Placeholder) -> Task:
+    """The rest of a training step after the encoder's output: the decoder without a cache, and the head."""
+    mask = [replace(placeholder, name="attention_mask") for placeholder in _encoder_mask(spec)]
+    ids = ids_input("decoder_input_ids", "decoder_sequence_length")
+
+    def call(model: Any, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        keys_values = model.keys_values(values[hidden.name])
+        return dict(model.decode(values[ids.name], keys_values, values.get("attention_mask")))
+
+    return Task("decoder", (ids, hidden, *mask), call, about=_without_encoder(spec))
+
+
+def _without_encoder(spec: Model) -> str | None:
+    """All that the decoder depends on: of the encoder the width alone."""
+    return reading_key(spec, without_layers_of=("encoder",))
 
 
 def next_decoder_task(
@@ -85,7 +133,7 @@ def next_decoder_task(
         last_only,
         cache_slots,
         constant,
-        about=reading_key(spec, without_layers_of=("encoder",)),
+        about=_without_encoder(spec),
     )
 
 

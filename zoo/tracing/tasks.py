@@ -20,10 +20,12 @@ from zoo.tracing.dual_encoder_tasks import (
 from zoo.tracing.encoder_decoder_tasks import (
     encode_alone_task,
     encode_task,
+    encoder_part,
     first_decoder_task,
     merged_decoder_task,
     next_decoder_task,
     projecting_decoder_task,
+    training_decoder_part,
 )
 from zoo.tracing.symbols import DerivedSize, Placeholder
 from zoo.tracing.task import (
@@ -153,6 +155,9 @@ def training_tasks(model: Any, spec: Model, outputs: Outputs) -> list[Task]:
     if spec.architecture == "vision-language":
         images = vision_task(spec)
         return [images, reading_task(spec, *outputs(images))]
+    if spec.architecture == "encoder-decoder":
+        encoder = encoder_part(spec)
+        return [encoder, training_decoder_part(spec, *outputs(encoder))]
     return [training_task(spec)]
 
 

@@ -28,6 +28,7 @@ class Rewriter:
     def __init__(self, graph: fx.Graph) -> None:
         self.graph = graph
         self._replaced: dict[fx.Node, fx.Node] = {}
+        self._results = [node for node in graph.nodes if "semantic_calls" in node.meta]
         for node in [node for node in graph.nodes if node.op == "get_attr"]:
             next(iter(graph.nodes)).prepend(node)  # so that weights precede every inserted call
 
@@ -55,7 +56,7 @@ class Rewriter:
 
     def semantic_calls(self, function: Callable[..., Any]) -> Iterator[tuple[fx.Node, SemanticCall]]:
         """The results of a semantic function, in order; they may be replaced during iteration."""
-        for node in list(self.graph.nodes):
+        for node in self._results:
             if (call := self.semantic_call(node, function)) is not None:
                 yield node, call
 
@@ -84,3 +85,5 @@ class Rewriter:
         for node in reversed(self.graph.nodes):
             if not node.users and node.op not in ("placeholder", "output"):
                 self.graph.erase_node(node)
+        left = set(self.graph.nodes)
+        self._results = [node for node in self._results if node in left]

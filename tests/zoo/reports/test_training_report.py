@@ -251,7 +251,11 @@ def test_dtypes_share_a_trace(name: str, monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", ["clip-vit-b32", "siglip2-base-16", "owlvit-base-32", "llava-1.5-7b", "gemma3-4b", "qwen3-vl-2b"]
+    "name",
+    [
+        *("clip-vit-b32", "siglip2-base-16", "owlvit-base-32", "llava-1.5-7b", "gemma3-4b", "qwen3-vl-2b"),
+        *(name for name in structures() if load(name).architecture == "encoder-decoder"),
+    ],
 )
 def test_the_parts_of_a_step_are_the_whole(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     dtypes, spec = (torch.float32, torch.float16), load(name)
