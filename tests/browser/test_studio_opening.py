@@ -52,6 +52,9 @@ def test_a_dropped_config_is_imported_and_a_wrong_one_refused_in_words(studio: S
     assert "layers: 2" in studio.text()
     drop(studio, "model.safetensors", b"12345678")
     studio.until(lambda: "has weights and no config" in studio.browser.one("#toast").text)
+    drop(studio, "picture.png", b"\x89PNG\r\n\x1a\n\0\0")
+    studio.until(lambda: "picture.png is not a text file" in studio.browser.one("#toast").text)
+    assert "layers: 2" in studio.text()
     assert "dropping" not in str(studio.browser.one("body").get_attribute("class"))
 
 

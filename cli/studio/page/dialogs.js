@@ -113,6 +113,7 @@ export async function readFile(file, opened, head) {
   if (WEIGHTS.test(file.name)) throw new Error(`${file.name} has weights and no config.\n  Drop its config.json, or start zoo studio with its directory.`);
   if (file.size > LARGEST) throw new Error(`${file.name} has ${bytes(file.size)}; a spec or a config has at most 1 MB.`);
   const text = await file.text();
+  if (/[\0\uFFFD]/.test(text)) throw new Error(`${file.name} is not a text file.\n  Use a spec, a config.json or a GGUF file.`);
   if (text.trimStart().startsWith("{") && !/\.ya?ml$/i.test(file.name)) opened(await post("import", { config: text }));
   else opened({ label: file.name, text, preset: "", file: "", weights: "" });
 }
