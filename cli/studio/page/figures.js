@@ -143,7 +143,7 @@ export class Figures {
     const roles = [...new Set(Object.values(stages).flatMap((stage) => Object.keys(stage.roles)))];
     const groups = Object.entries(stages).map(([name, stage]) =>
       bars([{ name: `${STAGES[name] || name}, ${plural(stage.tokens, "token")}${name === "step" ? ` after ${whole(sizes.past)}` : ""}`, text: flops(stage.matmul),
-        parts: Object.entries(stage.roles).map(([role, value]) => ({ name: role, value, text: flops(value), colour: colour(role) })) }], `${name}: ${flops(stage.matmul)}`));
+        parts: Object.entries(stage.roles).map(([role, value]) => ({ name: role, value, text: flops(value), colour: colour(role) })) }], `${STAGES[name] || name}: ${flops(stage.matmul)}`));
     this.put("flops",
       groups,
       keyOf(roles.map((role) => [role, colour(role)])),
