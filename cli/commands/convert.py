@@ -93,15 +93,21 @@ class ConvertOptions(CheckpointOptions):
 
     def write(self, spec: Model, weights: str, directory: Path, progress: Progress) -> Conversion:
         """Write the checkpoint of a spec into an empty directory.  Raises :class:`specs.base.errors.UserError`."""
+        from specs.base.errors import UserError
         from zoo.checkpoints.converting import convert
+        from zoo.configs.exporting import NoFamilyError
         from zoo.remote_code.write import convert_with_code
 
         dtype, seed = self.dtype, self.seed
         if self.remote_code:
             return convert_with_code(spec, weights, directory, dtype=dtype, seed=seed, progress=progress)
-        return convert(
-            spec, weights, directory, model_type=self.family, dtype=dtype, seed=seed, progress=progress
-        )
+        try:
+            return convert(
+                spec, weights, directory, model_type=self.family, dtype=dtype, seed=seed, progress=progress
+            )
+        except NoFamilyError as error:
+            remedy = "Pass --remote-code, which writes the model's own code with it."
+            raise UserError(f"{error.text}\n  {remedy}") from None
 
 
 def convert(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -12,6 +13,7 @@ def run(request: Mapping[str, Any], tell: Callable[..., None]) -> None:
     """Export the spec of the request to the directory that ``zoo export`` chooses, and verify it."""
     from cli.options.default_directory import export_directory
     from cli.studio.typed_spec import TypedSpec
+    from cli.tables.next_steps import trial
     from exporters.export import export
     from exporters.steps.options import ExportOptions
     from zoo.core.progress import Stage
@@ -34,4 +36,5 @@ def run(request: Mapping[str, Any], tell: Callable[..., None]) -> None:
         files=[[name, size, byte_text(size)] for name, size in written.files.items()],
         verification=done and {**done.as_dict(), "where": done.where, "max_abs": done.max_abs},
         summary=done and [comparison.as_dict() for comparison in done.summary],
+        next=[shlex.join(["zoo", *arguments]) for arguments, _ in trial(spec, written, options, directory)],
     )

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from cli.tables.diff_tables import MOST_ASSIGNMENTS, by_stacks, label, outline, quantity_text
+from cli.tables.diff_tables import MOST_ASSIGNMENTS, by_stacks, label, outline, quantity_name, quantity_text
 from cli.tables.export_differences import fact_text
 from cli.terminal.screen import Screen, good, row_width
 
@@ -39,7 +39,7 @@ def print_difference(
         screen.row("spec", good(text))
         return
     options = "" if whole is None or typed or not whole.assignments else _options(whole.assignments)
-    same = [] if whole is None else [cost.name for cost in _compared(whole) if cost.a == cost.b]
+    same = [] if whole is None else [quantity_name(cost) for cost in _compared(whole) if cost.a == cost.b]
     room = _LINES - bool(same) - (len(options) > row_width())
     few = len(changes) + len(facts) <= room - _MOST_COSTS
     costs = [] if whole is None else [cost for cost in _compared(whole) if cost.a != cost.b]

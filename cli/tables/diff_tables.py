@@ -25,6 +25,7 @@ _STYLES = {"-": "red", "+": "green", "~": "", " ": "dim"}
 MOST_ASSIGNMENTS = 12
 """The largest number of --set options that is printed."""
 _LABELS = {
+    "see": "image encoder",
     "training": "training state with Adam",
     "weights": "weights in fp16",
     "without embeddings": "without embedding tables",
@@ -143,10 +144,13 @@ def quantity_text(quantity: Quantity, count: int) -> str:
 
 
 def label(quantity: Quantity) -> str:
-    name, tokens = quantity.name, quantity.tokens
-    if tokens is not None:
-        return f"{name} {'after' if name == 'step' else 'of'} {tokens:,} tokens"
-    return _LABELS.get(name, name)
+    name, tokens = quantity_name(quantity), quantity.tokens
+    return name if tokens is None else f"{name} {'after' if name == 'step' else 'of'} {tokens:,} tokens"
+
+
+def quantity_name(quantity: Quantity) -> str:
+    """The name of a quantity, without its tokens."""
+    return _LABELS.get(quantity.name, quantity.name)
 
 
 def _rows(

@@ -45,14 +45,8 @@ def export_steps(
     verbose: bool,
 ) -> Iterator[Step]:
     """Run the export, print all tables of the ``command`` that wrote it, and export it smaller."""
-    directory = str(written.directory)
     flags = export_arguments(options, own_weights)
-    if options.weights == "none":
-        yield ["report", directory], "parameters, sizes, FLOPs"
-    elif (inputs := _inputs(spec, written)) is not None:
-        yield ["run", directory, *inputs], "try it"
-    elif written.build.probe is not None:
-        yield ["verify", directory], "where it is deployed"
+    yield from trial(spec, written, options, written.directory)
     if not verbose:
         placed = [] if output is None else ["-o", str(output)]
         yield (
@@ -62,6 +56,16 @@ def export_steps(
     if options.weights != "none" and _can_be_smaller(spec, options, written.directory):
         smaller = export_arguments(options.changed(**_SMALLER), own_weights)
         yield [*command, *smaller], "smaller and faster"
+
+
+def trial(spec: Model, written: Export, options: ExportOptions, directory: Path) -> Iterator[Step]:
+    """Run the export at ``directory``, or verify it where a run needs files; report one without weights."""
+    if options.weights == "none":
+        yield ["report", str(directory)], "parameters, sizes, FLOPs"
+    elif (inputs := _inputs(spec, written)) is not None:
+        yield ["run", str(directory), *inputs], "try it"
+    elif written.build.probe is not None:
+        yield ["verify", str(directory)], "where it is deployed"
 
 
 def _inputs(spec: Model, written: Export) -> list[str] | None:

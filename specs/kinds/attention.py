@@ -238,7 +238,7 @@ class MultiHeadShape(AttentionKind):
 
     def details(self, context: PartContext) -> list[str]:
         width, groups = self.head_width(context.width), self.key_value_heads
-        heads = [f"{self.heads:,} heads {TIMES} {width:,}"]
+        heads = [f"{self.heads:,} head{'s' * (self.heads > 1)} {TIMES} {width:,}"]
         if groups != self.heads:
             heads = [
                 f"{self.heads:,} query heads {TIMES} {width:,}",

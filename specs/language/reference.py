@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from specs.base.errors import Mark, Problem, SpecError
-from specs.base.suggest import suggestion
+from specs.base.suggest import nearest, suggestion
 from specs.language.preset_files import PRESETS, preset_names
 
 SUFFIXES = (".yaml", ".yml")
@@ -49,11 +49,12 @@ def locate(reference: str) -> Path:
         _refuse(reference, f"The file does not exist; the preset is named {name}.")
     if reference and (reference.endswith(SUFFIXES) or os.sep in reference):
         return Path(reference)
+    near = nearest(reference, preset_names())
+    begin = "Pass" if near is None else f"Did you mean {near!r}?\nOr pass"
     return _refuse(
         reference,
-        f"{suggestion(reference, preset_names())}\n"
-        "Or pass the path of a YAML file, a checkpoint or a GGUF file, or ORG/NAME of a hub repository; `zoo list` shows the "
-        "presets.",
+        f"{begin} the path of a YAML file, a checkpoint or a GGUF file, or "
+        "ORG/NAME of a hub repository; `zoo list` shows the presets.",
     )
 
 
@@ -89,5 +90,5 @@ def _near_preset(name: str) -> str:
 
 
 def _refuse(reference: str, remedy: str) -> NoReturn:
-    rule = "must be a preset, a file, a checkpoint or a hub repository"
+    rule = "A model must be a preset, a file, a checkpoint or a hub repository"
     raise SpecError([Problem(rule, (), reference, remedy)])

@@ -153,6 +153,24 @@ def test_everything_is_reached_by_keys(browser: Browser, page: Path) -> None:
     assert browser.driver.switch_to.active_element.text == "gemma2-2b"  # the heading has the focus
 
 
+def test_a_narrow_page_shows_the_whole_table_of_a_pair_and_readable_drawings(
+    browser: Browser, page: Path
+) -> None:
+    browser.open(page, 390)
+    browser.run("location.hash = '#gpt2~llama-7b'")
+    view(browser, "pair", "ratio")
+    table = "const {scrollWidth, clientWidth} = document.getElementById('costs-of-pair').parentElement; return scrollWidth - clientWidth"
+    assert browser.run(table) <= 0
+    browser.run("location.hash = '#t5-small'")
+    assert "FLOPs of the encoder, 1,024 tokens" in view(browser, "model", "FLOPs per new token")
+    scale = (
+        "const svg = document.querySelector('#model svg'); return svg.clientWidth / svg.getAttribute('width')"
+    )
+    assert browser.run(scale) >= 0.6
+    program = "const {scrollWidth, clientWidth} = document.querySelector('#model pre'); return scrollWidth - clientWidth"
+    assert browser.run(program) <= 0
+
+
 @pytest.mark.parametrize("place", ["", "#gemma2-2b", "#gpt2~llama-7b", "#tree"])
 @pytest.mark.parametrize("width", [390, 1400])
 def test_nothing_overflows_and_everything_is_readable(

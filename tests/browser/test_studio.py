@@ -117,6 +117,26 @@ def test_keys_and_values_are_completed(studio: StudioPage) -> None:
     assert "position: {kind: alibi}" in studio.text()
 
 
+def test_shapes_have_the_chosen_sizes_and_wide_drawings_scroll_rather_than_shrink(
+    studio: StudioPage,
+) -> None:
+    studio.open()
+    studio.browser.one("body").send_keys(Keys.CONTROL, "o")
+    studio.browser.one("dialog input").send_keys("t5-small", Keys.ENTER)
+    studio.until(lambda: studio.browser.one("#label").text == "t5-small")
+    studio.settle()
+    texts = studio.browser.run(
+        "return [...document.querySelectorAll('#picture text')].map((each) => each.textContent)"
+    )
+    assert "1 \u00d7 1,024 \u00d7 32,128" in texts
+    assert not [text for text in texts if text.startswith("B ")]
+    studio.browser.resize(390)
+    studio.click("#tab-drawing")
+    scale = "const svg = document.querySelector('#picture svg'); return svg.clientWidth / svg.getAttribute('width')"
+    assert studio.browser.run(scale) >= 0.6
+    assert studio.browser.run("return document.documentElement.scrollWidth") <= 390
+
+
 def test_an_address_holds_the_spec_and_its_base(studio: StudioPage) -> None:
     studio.open()
     studio.type("layers: 12", "layers: 3")
@@ -139,6 +159,10 @@ def test_a_preset_is_opened_with_the_keyboard_exported_and_verified(studio: Stud
     verdict = studio.until(lambda: studio.browser.all("#verdict"), 120)[0].text
     assert verdict.startswith("✓ Verified in onnxruntime")
     assert "equal" in studio.browser.one(".result table").text
+    names = [item.text for item in studio.browser.all(".stages li")]
+    assert "verify" in names
+    assert len(names) == len([n for i, n in enumerate(names) if i == 0 or names[i - 1] != n])
+    assert "Next: zoo run build/tiny-gpt --ids 1,2,3" in studio.browser.one(".result").text
     assert (studio.folder / "build/tiny-gpt/export.json").is_file()
     assert studio.browser.errors() == []
 

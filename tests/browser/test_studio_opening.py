@@ -52,6 +52,9 @@ def test_a_dropped_config_is_imported_and_a_wrong_one_refused_in_words(studio: S
     assert "layers: 2" in studio.text()
     drop(studio, "model.safetensors", b"12345678")
     studio.until(lambda: "has weights and no config" in studio.browser.one("#toast").text)
+    drop(studio, "picture.png", b"\x89PNG\r\n\x1a\n\0\0")
+    studio.until(lambda: "picture.png is not a text file" in studio.browser.one("#toast").text)
+    assert "layers: 2" in studio.text()
     assert "dropping" not in str(studio.browser.one("body").get_attribute("class"))
 
 
@@ -145,6 +148,27 @@ def test_the_address_and_the_copied_command_make_the_edited_model(studio: Studio
     assert studio.count() == count
     assert studio.browser.one("#label").text == "gpt2"
     assert studio.browser.errors() == []
+
+
+def test_a_file_of_the_folder_comes_before_presets_that_contain_its_name(studio: StudioPage) -> None:
+    (studio.folder / "small").mkdir()
+    (studio.folder / "small" / "config.json").write_text(json.dumps(CONFIG))
+    studio.open()
+    for typed, label in (("small", "small"), ("tiny gpt", "tiny-gpt")):
+        studio.browser.one("body").send_keys(Keys.CONTROL, "o")
+        studio.browser.one("dialog input").send_keys(typed, Keys.ENTER)
+        opened_as(studio, label)
+
+
+def test_no_word_of_the_treemap_leaves_its_area(studio: StudioPage) -> None:
+    studio.open("#" + "base=llama-3-8b")
+    script = """
+    return [...document.querySelectorAll('#card-total svg.chart g')].flatMap((area) => {
+      const edge = area.querySelector('rect').getBoundingClientRect().right;
+      return [...area.querySelectorAll('text')].filter((each) => each.getBoundingClientRect().right > edge).map((each) => each.textContent);
+    });
+    """
+    assert studio.browser.run(script) == []
 
 
 def test_the_search_for_a_preset_puts_its_name_first(studio: StudioPage) -> None:

@@ -37,6 +37,8 @@ const GALLERY = (() => {
   }
 
   // The figures of a model by name: as text, and as a number where two can be compared.
+  const STAGES = { forward: "a forward pass", encode: "the encoder", see: "the image encoder", prefill: "a prompt" };
+
   function figures(name) {
     const model = of(name);
     const rows = [["parameters", whole(model.parameters), model.parameters]];
@@ -46,7 +48,7 @@ const GALLERY = (() => {
     if (model.state) rows.push(["state per sequence", readable(model.state, "B"), model.state]);
     if (model.cache) rows.push([`cache at ${whole(model.tokens)} tokens`, readable(model.cache, "B"), model.cache]);
     for (const [stage, [flops, tokens]] of Object.entries(model.flops)) {
-      const title = stage === "step" ? "FLOPs per new token" : `FLOPs of ${stage}, ${whole(tokens)} token${tokens > 1 ? "s" : ""}`;
+      const title = stage === "step" ? "FLOPs per new token" : `FLOPs of ${STAGES[stage]}, ${whole(tokens)} token${tokens > 1 ? "s" : ""}`;
       rows.push([title, readable(flops, ""), flops]);
     }
     for (const key of ["architecture", "layers", "width"]) rows.push([key, model[key], null]);
@@ -64,6 +66,8 @@ const GALLERY = (() => {
   function drawn(drawing, name) {
     const around = made("div", [], { class: "scroll", tabindex: 0, role: "region", "aria-label": `Drawing of ${name}` });
     around.innerHTML = drawing; // of this page's own making, with all text escaped
+    const svg = around.querySelector("svg");
+    svg.style.minWidth = `${0.6 * svg.getAttribute("width")}px`; // below which it scrolls
     return around;
   }
 

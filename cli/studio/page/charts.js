@@ -10,9 +10,16 @@ function picture(height, label, ...children) {
 
 export function treemap(root, height = 210) {
   const cells = [];
+  const pen = document.createElement("canvas").getContext("2d");
+  const font = getComputedStyle(document.body).fontFamily;
   const label = (text, place, size = 11) => {
-    const room = Math.floor((place.width - 6) / (size * 0.56));
-    return room < 3 || place.height < size + 4 ? "" : text.length <= room ? text : `${text.slice(0, room - 1)}…`;
+    pen.font = `${size}px ${font}`;
+    const fits = (shown) => pen.measureText(shown).width <= place.width - 6;
+    if (place.height < size + 4) return "";
+    if (fits(text)) return text;
+    let kept = text.length - 1;
+    while (kept > 1 && !fits(`${text.slice(0, kept)}…`)) kept -= 1;
+    return kept > 1 ? `${text.slice(0, kept)}…` : "";
   };
   const put = (node, place, depth) => {
     const children = node.children || [];

@@ -192,6 +192,7 @@ export class Controls {
 }
 
 function shortly(value) {
+  if (Array.isArray(value) && typeof value[0] === "object") return `a list of ${value.length}, edited in the YAML`;
   const text = JSON.stringify(value);
   return text.length > 60 ? `${text.slice(0, 57)}…` : text;
 }

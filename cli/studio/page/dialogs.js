@@ -31,11 +31,14 @@ export function openDialog(start, opened) {
   const fault = message();
   const busy = h("p", { class: "quiet busy", role: "status" });
   const list = h("ul", { class: "presets", role: "listbox", "aria-label": "Presets" });
-  const take = async (name, data) => {
+  const take = async (name, data, otherwise) => {
     fault.textContent = "";
     busy.textContent = data.reference ? `Opening ${data.reference}…` : "Reading the config…";
     try {
-      const spec = await post(name, data);
+      const spec = await post(name, data).catch((error) => {
+        if (otherwise) return post(name, otherwise);
+        throw error;
+      });
       if (!dialog().open) return; // closed meanwhile
       opened(spec);
       close();
@@ -70,9 +73,8 @@ export function openDialog(start, opened) {
       if (event.key !== "Enter") return;
       event.preventDefault();
       const typed = search.value.trim();
-      const known = start.presets.some(([name]) => name === typed);
-      const first = list.querySelector("button b");
-      if (typed) take("open", { reference: known || !first || /[/\\]|\.(ya?ml|json|gguf)$/.test(typed) ? typed : first.textContent });
+      const first = list.querySelector("button b"); // unless what is typed is there, such as a checkpoint of that name
+      if (typed) take("open", { reference: typed }, first && !/[/\\]|\.(ya?ml|json|gguf)$/.test(typed) && { reference: first.textContent });
     },
   } });
   list.addEventListener("keydown", (event) => {
@@ -113,6 +115,7 @@ export async function readFile(file, opened, head) {
   if (WEIGHTS.test(file.name)) throw new Error(`${file.name} has weights and no config.\n  Drop its config.json, or start zoo studio with its directory.`);
   if (file.size > LARGEST) throw new Error(`${file.name} has ${bytes(file.size)}; a spec or a config has at most 1 MB.`);
   const text = await file.text();
+  if (/[\0\uFFFD]/.test(text)) throw new Error(`${file.name} is not a text file.\n  Use a spec, a config.json or a GGUF file.`);
   if (text.trimStart().startsWith("{") && !/\.ya?ml$/i.test(file.name)) opened(await post("import", { config: text }));
   else opened({ label: file.name, text, preset: "", file: "", weights: "" });
 }

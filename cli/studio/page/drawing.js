@@ -2,6 +2,8 @@
 
 import { at, h, whole } from "./dom.js";
 
+const LEAST_SCALE = 0.6; // of the text, below which a drawing scrolls instead
+
 const starts = (path, prefix) => prefix.length <= path.length && prefix.every((key, i) => path[i] === key);
 
 export class Drawing {
@@ -26,6 +28,7 @@ export class Drawing {
     const svg = document.importNode(parsed, true);
     svg.setAttribute("role", "group");
     svg.setAttribute("aria-label", "Architecture; arrow keys move between parts, Enter opens the keys of a part");
+    svg.style.minWidth = `${Math.round(LEAST_SCALE * Number(svg.getAttribute("width")))}px`;
     this.box.replaceChildren(svg);
     this.parts = [...svg.querySelectorAll("[data-keys]")];
     for (const part of this.parts) {
@@ -37,7 +40,7 @@ export class Drawing {
       part.classList.add("part");
     }
     this.shapes = [...svg.querySelectorAll("text")]
-      .filter((each) => /^B × [TS]\b/.test(each.textContent))
+      .filter((each) => /^B\b/.test(each.textContent))
       .map((each) => [each, each.textContent]);
     const again = this.parts.find((part) => part.dataset.box === focused);
     (again || this.parts[0])?.setAttribute("tabindex", "0");
@@ -45,11 +48,16 @@ export class Drawing {
     if (sizes) this.size(sizes);
   }
 
-  // Shapes with the chosen sizes in place of their letters.
+  // Shapes with the chosen sizes in place of their letters, which the legend then need not explain.
   size({ batch, length, source }) {
+    const sizes = { T: length, S: source };
+    const number = (text) => Number(text.replaceAll(",", ""));
     for (const [element, text] of this.shapes || []) {
-      const title = `${text.replace(/^B/, whole(batch)).replace(/ T\b/, ` ${whole(length)}`).replace(/ S\b/, ` ${whole(source)}`)}`;
-      element.textContent = title;
+      element.textContent = text
+        .replace(/^B batch · .*/, (legend) => legend.slice(10).replace(/\b[TS] [a-z ]+ · /g, ""))
+        .replace(/^B\b/, whole(batch))
+        .replace(/\(([\d,]+) ([TS]) ([+-]) ([\d,]+)\)/, (_, step, letter, sign, rest) => whole(number(step) * sizes[letter] + (sign === "+" ? 1 : -1) * number(rest)))
+        .replace(/ ([TS])\b/, (_, letter) => ` ${whole(sizes[letter])}`);
     }
   }
 

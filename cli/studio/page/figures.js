@@ -77,7 +77,7 @@ export class Figures {
     }
     const routed = counts.active !== counts.parameters;
     this.put("total",
-      h("p", { class: "headline" }, h("b", { id: "count" }, whole(counts.parameters)), h("span", { class: "quiet" }, ` ${parameters(counts.parameters)}`)),
+      h("p", { class: "headline" }, h("b", { id: "count" }, whole(counts.parameters)), counts.parameters >= 1e4 && h("span", { class: "quiet" }, ` ${parameters(counts.parameters)}`)),
       routed && h("p", { class: "second" }, h("b", {}, whole(counts.active)), h("span", { class: "quiet" }, ` active per token, ${((100 * counts.active) / counts.parameters).toFixed(1)} %`)),
       lines,
       treemap(counts.treemap),
@@ -143,7 +143,7 @@ export class Figures {
     const roles = [...new Set(Object.values(stages).flatMap((stage) => Object.keys(stage.roles)))];
     const groups = Object.entries(stages).map(([name, stage]) =>
       bars([{ name: `${STAGES[name] || name}, ${plural(stage.tokens, "token")}${name === "step" ? ` after ${whole(sizes.past)}` : ""}`, text: flops(stage.matmul),
-        parts: Object.entries(stage.roles).map(([role, value]) => ({ name: role, value, text: flops(value), colour: colour(role) })) }], `${name}: ${flops(stage.matmul)}`));
+        parts: Object.entries(stage.roles).map(([role, value]) => ({ name: role, value, text: flops(value), colour: colour(role) })) }], `${STAGES[name] || name}: ${flops(stage.matmul)}`));
     this.put("flops",
       groups,
       keyOf(roles.map((role) => [role, colour(role)])),
@@ -253,6 +253,6 @@ const QUANTITIES = { weights: "weights in fp16", training: "training state", sta
 function quantityText({ name, tokens }) {
   if (tokens === null) return QUANTITIES[name] || name;
   const words = { step: "one step after", prefill: "prompt of", forward: "forward pass of", cache: "cache of" };
-  return words[name] ? `${words[name]} ${whole(tokens)} tokens` : `${name}, ${whole(tokens)} tokens`;
+  return words[name] ? `${words[name]} ${whole(tokens)} tokens` : `${STAGES[name] || name}, ${whole(tokens)} tokens`;
 }
 

@@ -3,7 +3,7 @@
 import { lossCurves, keyOf } from "./charts.js";
 import { show } from "./dialogs.js";
 import { behind, h, parameters, table, whole } from "./dom.js";
-import { cancelButton, run } from "./work.js";
+import { cancelButton, run, stages } from "./work.js";
 
 const SMALL = 3_000_000;
 const TASKS = { reverse: "reverse: write a sequence backwards", copy: "copy: repeat a sequence", recall: "recall: find the value of a key", addition: "addition: add two numbers" };
@@ -19,7 +19,7 @@ export function trainingDialog({ text, base, baseText, names, parameters: sizes,
   const [layers, layersLabel] = number("Layers", large ? 2 : "", 1, 1000, "Reduce each stack to this depth; empty: as it is");
   const [width, widthLabel] = number("Width", large ? 64 : "", 8, 65536, "Scale both models to this width; empty: as it is");
   const picture = h("div", { id: "losses" });
-  const log = h("div", {});
+  const log = stages();
   const result = h("div", { class: "result", role: "status" });
   const cancel = cancelButton();
   const button = h("button", { class: "primary", type: "submit" }, "Train both");

@@ -13,12 +13,13 @@ const select = (label, values, chosen) => {
 export async function run(name, data, { button, cancel, log, result, each, cancelled = "Cancelled; nothing was written." }) {
   button.disabled = true;
   cancel.hidden = false;
-  log.replaceChildren();
+  log.replaceChildren(h("li", { class: "running", id: "starting" }, "load PyTorch"));
   result.replaceChildren();
   let last = "";
   try {
     await stream(name, data, (event) => {
       last = event.event;
+      log.querySelector("#starting")?.remove();
       if (last === "progress") progress(event, log);
       else if (last === "cancelled") result.replaceChildren(h("p", { class: "bad" }, cancelled));
       else if (last === "failed") result.replaceChildren(h("p", { class: "bad message" }, event.message), ...(event.verification ? [verification(event.verification.comparisons)] : []));
@@ -27,13 +28,14 @@ export async function run(name, data, { button, cancel, log, result, each, cance
   } catch (error) {
     result.replaceChildren(h("p", { class: "bad message" }, error.message));
   }
+  log.querySelector("#starting")?.remove();
   for (const item of log.children) item.classList.remove("running");
   button.disabled = false;
   cancel.hidden = true;
 }
 
 export const cancelButton = () => h("button", { type: "button", hidden: true, on: { click: () => post("cancel", {}).catch(() => {}) } }, "Cancel");
-const stages = () => h("ol", { class: "stages", "aria-label": "Progress" });
+export const stages = () => h("ol", { class: "stages", "aria-label": "Progress" });
 const outcome = () => h("div", { class: "result", role: "status" });
 
 // Two ways to keep the model: its spec as a file, and a checkpoint with weights.
@@ -136,14 +138,17 @@ export function exportDialog({ text, name, start, weights: own, sizes }) {
   button.focus();
 }
 
+// A line for each stage; its present step, which follows a colon, stays on the line.
 function progress(event, log) {
+  const [name, step] = event.name.split(": ");
   let item = log.lastElementChild;
-  if (!item || item.dataset.name !== event.name) {
+  if (!item || item.dataset.name !== name) {
     if (item) item.classList.remove("running");
-    item = h("li", { class: "running", dataset: { name: event.name } }, event.name);
+    item = h("li", { class: "running", dataset: { name } }, name, h("span", { class: "quiet" }));
     log.append(item);
     item.scrollIntoView({ block: "nearest" });
   }
+  item.querySelector("span").textContent = step ? `: ${step}` : "";
   if (event.total) {
     const bar = item.querySelector("progress") || item.appendChild(h("progress", { max: 1 }));
     bar.value = event.done / event.total;
@@ -157,7 +162,7 @@ function exported(event, result) {
     h("p", {}, "In ", h("code", {}, event.directory), `, ${plural(event.files.length, "file")}`),
     ...(event.summary ? [verification(event.summary)] : []),
     table("Files", ["file", "size"], event.files.map(([name, , text]) => [name, text])),
-    h("p", { class: "quiet" }, "Next: ", h("code", {}, `zoo run ${event.directory}`), " or ", h("code", {}, `zoo bench ${event.directory}`)));
+    ...event.next.map((command) => h("p", { class: "quiet" }, "Next: ", h("code", {}, command))));
 }
 
 const verification = (comparisons) =>

@@ -528,7 +528,7 @@ REFUSED = [
      "tiny-bert has no such attention: its architecture is encoder\n  value: --stack cross\n  Use encoder."),
     (["bert.yaml", "--ids", "1", "--stack", "crss"], "--stack 'crss' is unknown\n  Did you mean 'cross'?"),
     (["bert.yaml", "--ids", "1", "--weights", "gone"], "'gone' has no weights (did you mean 'none'?)\n  Pass random"),
-    (["gone", "--ids", "1"], "must be a preset, a file, a checkpoint or a hub repository\n  value: 'gone'"),
+    (["gone", "--ids", "1"], "A model must be a preset, a file, a checkpoint or a hub repository\n  value: 'gone'"),
     (["bert.yaml", "--ids", "1", "--tokenizer", "bert.yaml"], "bert.yaml is no tokenizer: "),
 ]  # fmt: skip
 

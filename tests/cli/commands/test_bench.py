@@ -130,7 +130,7 @@ def test_a_variant_that_cannot_be_loaded_leaves_the_others(exported: Path, tmp_p
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["gptt2"], "must be a preset, a file, a checkpoint or a hub repository\n  value: 'gptt2'\n  Did you mean 'gpt2'?"),
+        (["gptt2"], "A model must be a preset, a file, a checkpoint or a hub repository\n  value: 'gptt2'\n  Did you mean 'gpt2'?"),
         (["tiny-gpt", "--targets", "portable,cdua"], "--targets 'cdua' is unknown\n  Did you mean 'cuda'?"),
         (["tiny-gpt", "--precisions", "fp33"], "--precisions 'fp33' is unknown\n  Did you mean 'fp32'?"),
         (["tiny-gpt", "--provider", "cdua"], "--provider must be the name of a provider.\n  value: 'cdua'\n  Did you mean 'cuda'?"),

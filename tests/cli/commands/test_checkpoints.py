@@ -145,6 +145,7 @@ def test_an_inexpressible_spec_is_not_converted(run) -> None:
     result = run("convert", "tiny-gpt", "--set", "decoder.block.residual.kind=none")
     assert result.exit_code == 2
     assert "fits no class of any known family: the nearest is " in result.stderr
+    assert result.stderr.endswith("  Pass --remote-code, which writes the model's own code with it.\n")
     assert not Path("build").exists()
 
 

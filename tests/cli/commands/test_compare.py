@@ -201,7 +201,7 @@ def test_an_empty_plot_is_not_a_failure() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["gptt2"], "must be a preset, a file, a checkpoint or a hub repository\n  value: 'gptt2'\n  Did you mean 'gpt2'?"),
+        (["gptt2"], "A model must be a preset, a file, a checkpoint or a hub repository\n  value: 'gptt2'\n  Did you mean 'gpt2'?"),
         (["tiny-gpt", "--with", "position.kind=rop"], "must be a registered position kind\n  value: 'rop'\n  Did you mean 'rope'?"),
         (["tiny-gpt", "--with", "causal"], "an assignment must have an '=' between path and value"),
         (["tiny-gpt", "--task", "revers"], "--task 'revers' is unknown\n  Did you mean 'reverse'?"),

@@ -138,11 +138,11 @@ def test_a_file_that_is_not_text_is_refused(run: Run, tmp_path: Path, content: b
         ),
         (
             "bert_bse",
-            "must be a preset, a file, a checkpoint or a hub repository\n  value: 'bert_bse'\n  Did you mean 'bert-base'?\n",
+            "A model must be a preset, a file, a checkpoint or a hub repository\n  value: 'bert_bse'\n  Did you mean 'bert-base'?\n",
         ),
-        ("x" * 5000, "must be a preset, a file, a checkpoint or a hub repository\n  value: 'xxx"),
+        ("x" * 5000, "A model must be a preset, a file, a checkpoint or a hub repository\n  value: 'xxx"),
         ("x" * 5000 + ".yaml", "the file must be readable: File name too long\n  Check the path.\n"),
-        ("", "must be a preset, a file, a checkpoint or a hub repository\n  value: ''\n"),
+        ("", "A model must be a preset, a file, a checkpoint or a hub repository\n  value: ''\n"),
     ],
 )
 def test_a_spec_that_is_not_there(run: Run, spec: str, message: str) -> None:

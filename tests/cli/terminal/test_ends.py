@@ -51,7 +51,7 @@ def test_any_text_in_any_locale(tmp_path: Path, variables: dict[str, str]) -> No
     letters = "Größe" if "PYTHONIOENCODING" in variables else "Gr??e"
     assert f"{letters} -> ??" in out
     assert "\r\n----" in out
-    assert "must be a preset, a file, a checkpoint or a hub repository" in err
+    assert "A model must be a preset, a file, a checkpoint or a hub repository" in err
 
 
 # ------------------------------------------------------------------------------------------------- pipes and signals

@@ -201,7 +201,7 @@ def test_an_inherited_wrong_value_is_located_where_it_was_written(write):
 
 def test_an_unknown_preset():
     assert told("gpt").splitlines() == [
-        "must be a preset, a file, a checkpoint or a hub repository",
+        "A model must be a preset, a file, a checkpoint or a hub repository",
         "  value: 'gpt'",
         "  Did you mean 'gpt2'?",
         "  Or pass the path of a YAML file, a checkpoint or a GGUF file, or ORG/NAME of a hub repository; `zoo list` shows the "

@@ -25,7 +25,7 @@ def test_a_file_that_is_not_there_and_has_the_name_of_a_preset(here):
     (here / "gpt3.yaml").touch()
     for name in ("gpt2.yaml", "gpt2.yml"):
         assert told(name) == [
-            "must be a preset, a file, a checkpoint or a hub repository",
+            "A model must be a preset, a file, a checkpoint or a hub repository",
             f"  value: '{name}'",
             "  The file does not exist; the preset is named gpt2.",
         ]

@@ -114,7 +114,7 @@ def test_a_conversion_without_a_config_is_a_checkpoint(here: Path) -> None:
 @pytest.mark.parametrize(
     ("reference", "lines"),
     [
-        ("gtp2", ["must be a preset, a file, a checkpoint or a hub repository", "Did you mean 'gpt2'?",
+        ("gtp2", ["A model must be a preset, a file, a checkpoint or a hub repository", "Did you mean 'gpt2'?",
                   "a YAML file, a checkpoint or a GGUF file, or ORG/NAME of a hub repository"]),
         ("mine/model.safetensors", ["has weights and no config.", "Name its directory", "--weights mine/model.safetensors"]),
         ("empty", ["it has no export.json, no config.json and no spec.yaml", "a checkpoint, a preset or a YAML file"]),
