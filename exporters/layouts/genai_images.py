@@ -7,14 +7,15 @@ embeddings. It counts the vectors of one image only, so a prompt may have one im
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from exporters.layouts.layout import Data, Deployment
-from exporters.preprocessing.images import Pixels
-from specs.kinds.patches import Patches
 from specs.model.model import Model
 from zoo.core.graph_names import EMBEDDED, IMAGE_FEATURES, VISION_ENCODER
 from zoo.record.records import GraphRecord
+
+if TYPE_CHECKING:
+    from exporters.preprocessing.images import Pixels
 
 TYPE = "gemma3"
 PROCESSOR = "image_processor.json"
@@ -44,6 +45,9 @@ def unfit_images(deployment: Deployment) -> str | None:
 
 def _pixels(deployment: Deployment) -> Pixels:
     """The checkpoint's image settings, or the family's usual ones."""
+    from exporters.preprocessing.images import Pixels
+    from specs.kinds.patches import Patches
+
     spec = deployment.spec
     seen = spec.embedding_of(spec.stack("image"))
     assert isinstance(seen, Patches)

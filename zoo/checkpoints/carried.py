@@ -10,7 +10,6 @@ from typing import Any
 
 from specs.base.errors import UserError
 from specs.model.model import Model
-from zoo.configs.spans import write_spans
 from zoo.families.common.config import CONFIG
 from zoo.files.json_values import parse_object
 from zoo.files.reading import copy_regular, read_regular, unreadable
@@ -89,6 +88,8 @@ def config_files(spec: Model, config: Mapping[str, Any], origin: Path) -> dict[s
     config with the ``config`` inside."""
     if spec.head.span_width is None:
         return {CONFIG: dict(config), **module_files(spec, config, origin)}
+    from zoo.configs.spans import write_spans
+
     encoder = {name: value for name, value in config.items() if name != "dtype"}
     return {GLINER: write_spans(spec, encoder, stated_in(origin / GLINER))}
 

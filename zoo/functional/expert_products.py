@@ -67,12 +67,12 @@ def _weight_gradient(grad: Tensor, x: Tensor, experts: Tensor, count: int) -> Te
     return result
 
 
-@torch.library.register_fake(_PRODUCT)  # type: ignore[untyped-decorator]
+@torch.library.impl(_PRODUCT, "Meta")
 def _product_shape(x: Tensor, weight: Tensor, bias: Tensor | None, experts: Tensor) -> Tensor:
     return x.new_empty(*experts.shape, weight.shape[1])
 
 
-@torch.library.register_fake(_WEIGHT_GRADIENT)  # type: ignore[untyped-decorator]
+@torch.library.impl(_WEIGHT_GRADIENT, "Meta")
 def _weight_gradient_shape(grad: Tensor, x: Tensor, experts: Tensor, count: int) -> Tensor:
     return x.new_empty(count, grad.shape[-1], x.shape[-1])
 

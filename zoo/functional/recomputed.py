@@ -66,5 +66,5 @@ def define_operation(name: str, inputs: str, rule: Rule) -> None:
 
     torch.library.define(name, f"({inputs}) -> (Tensor, Tensor)")
     torch.library.impl(name, "default")(compute)
-    torch.library.register_fake(name)(_shapes)
+    torch.library.impl(name, "Meta")(_shapes)
     torch.library.register_autograd(name, gradients, setup_context=_keep)

@@ -21,7 +21,7 @@ from zoo.record.records import FileRecord, TensorRecord
 CHEAP = 2 * 10**9
 """The largest export in bytes whose digests are compared by default: a few seconds."""
 
-BLOCK = 2**20
+BLOCK = 2**18
 _LISTED = 3
 
 

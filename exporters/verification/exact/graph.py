@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import onnx
 import torch
-from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 from exporters.graph.content import Computed
 from exporters.graph.dtypes import DTYPES
@@ -29,6 +29,8 @@ from exporters.verification.exact.mixture import exact_mixture
 from exporters.verification.exact.qdq import StaticInputs
 
 FLOAT = TensorProto.FLOAT
+_KEPT_TYPES = frozenset({FLOAT, TensorProto.INT64, TensorProto.BOOL})
+"""The element types of the results that are typed and shaped alike in both forms."""
 
 SCALE, ZERO = 2.0**-10, 1.0
 """The scale and the zero point of integer products: neither 1 nor 0, so that a missing one shows. The zero point is added and
@@ -70,6 +72,7 @@ def exact(model: onnx.ModelProto, half: torch.dtype | None, unrounded: Constants
     result.CopyFrom(model)
     graph = result.graph
     del graph.node[:], graph.value_info[:]
+    graph.value_info.extend(_known_results(model.graph, narrow))
     _widen_weights(graph, narrow, unrounded)
     static = StaticInputs.of(model)
     for node in model.graph.node:
@@ -82,6 +85,18 @@ def exact(model: onnx.ModelProto, half: torch.dtype | None, unrounded: Constants
         if value.type.tensor_type.elem_type == narrow or value.name in halves:
             value.type.tensor_type.elem_type = FLOAT
     return result
+
+
+def _known_results(graph: GraphProto, narrow: int | None) -> Iterator[ValueInfoProto]:
+    """Yield the types and shapes of results: without them, ONNX Runtime takes a second longer to load 2,000 nodes."""
+    rounded = {name for node in graph.node if STATED_ROUNDING in node.name for name in node.output}
+    for value in graph.value_info:
+        known = ValueInfoProto()
+        known.CopyFrom(value)
+        if known.type.tensor_type.elem_type == narrow:
+            known.type.tensor_type.elem_type = FLOAT
+        if known.name not in rounded and known.type.tensor_type.elem_type in _KEPT_TYPES:
+            yield known
 
 
 def _widen_weights(graph: GraphProto, narrow: int | None, unrounded: Constants) -> None:
