@@ -29,10 +29,11 @@ class ExportedSubject:
 
     def call(self, workload: Workload) -> Callable[[], object]:
         """The function to time."""
-        rows = workload.prompts(self.spec.vocab_size or 1)
         model = self._model
         if isinstance(model, EncoderRunner):
-            return lambda: model.outputs(rows)
+            inputs = workload.inputs(self.spec)
+            return lambda: model.outputs(inputs)
+        rows = workload.prompts(self.spec.vocab_size or 1)
         if workload.kind == "generate":
             return lambda: model.generate(rows, workload.new)
         if workload.kind == "step":

@@ -8,10 +8,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-from exporters.benchmark.workload import Workload, token_rows
+from exporters.benchmark.workload import Workload
 from exporters.graph.precisions import PRECISIONS
 from exporters.runtime.tokens import padded
 from specs.model.model import Model
@@ -43,14 +44,10 @@ class TorchSubject:
 
     def call(self, workload: Workload) -> Callable[[], object]:
         """The function to time."""
-        rows = token_rows(workload.lengths, self.spec.vocab_size or 1)
-        ids, mask = (
-            torch.from_numpy(array).to(self._device)
-            for array in padded(rows, right=self.spec.architecture != "decoder")
-        )
+        ids, mask = self._inputs(workload)
         match workload.kind:
             case "encode":
-                run = lambda: self._forward(ids, mask)  # noqa: E731
+                run = lambda: self._forward(ids) if mask is None else self._forward(ids, mask)  # noqa: E731
             case "step":
                 run = self._step(workload, ids, mask)
             case _:
@@ -64,6 +61,16 @@ class TorchSubject:
             return result
 
         return timed
+
+    def _inputs(self, workload: Workload) -> tuple[Tensor, Tensor | None]:
+        """Token ids, images or recordings, and the mask of inputs that may have any length."""
+        inputs = workload.inputs(self.spec)
+        if not isinstance(inputs, np.ndarray):
+            ids, mask = padded(inputs, right=self.spec.architecture != "decoder")
+            return torch.from_numpy(ids).to(self._device), torch.from_numpy(mask).to(self._device)
+        values = torch.from_numpy(inputs).to(self._device, self._dtype)
+        takes_mask = self.spec.embedding_of(self.spec.first_stack).takes_mask
+        return values, values.new_ones(values.shape[:2], dtype=torch.int64) if takes_mask else None
 
     def bytes_read(self, workload: Workload) -> int | None:
         """The bytes of weights and cache that a step reads; None for calls that memory does not bound."""

@@ -9,6 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+import numpy as np
+
+from exporters.runtime.model_inputs import InputBatch
 from specs.base.errors import UserError, option_name
 from specs.model.model import Model
 
@@ -22,7 +25,8 @@ Kind = Literal["encode", "prompt", "step", "generate"]
 class Workload:
     """One call: an encoder's pass, a decoder's prompt, one step after ``past`` tokens, or generating ``new`` ones.
 
-    ``lengths`` are the lengths of the input rows: the prompts, or the input of an encoder. ``rows`` are the prompts, if not any tokens.
+    ``lengths`` are the lengths of the input rows: the prompts, or the input of an encoder; those of images and recordings are
+    their numbers of vectors. ``rows`` are the prompts, if not any tokens.
     """
 
     kind: Kind
@@ -30,6 +34,14 @@ class Workload:
     past: int = 0
     new: int = 1
     rows: tuple[tuple[int, ...], ...] = ()
+
+    def inputs(self, spec: Model) -> InputBatch:
+        """The tokens of each input row of an encoder, or drawn images or recordings of the largest length, B and the sizes of one."""
+        embedding = spec.embedding_of(spec.first_stack)
+        if embedding.takes_tokens:
+            return self.prompts(spec.vocab_size or 1)
+        shape = self.batch, *embedding.input_shape(max(self.lengths))
+        return np.random.default_rng(0).standard_normal(shape, np.float32)
 
     def prompts(self, vocabulary: int) -> list[list[int]]:
         """The tokens of each input row."""
@@ -82,10 +94,12 @@ class WorkloadGrid:
     def workloads(self, spec: Model) -> list[Workload]:
         """The workloads of a model. Raises :class:`specs.base.errors.UserError` for sizes that it does not take."""
         embeddings = [spec.embedding_of(stack) for _, stack in spec.stacks()]
-        if not all(kind.takes_tokens and not kind.reads_hidden_states for kind in embeddings):
+        tokens = all(kind.takes_tokens and not kind.reads_hidden_states for kind in embeddings)
+        if not tokens and (spec.architecture != "encoder" or embeddings[0].packed):
             raise UserError(
-                f"{spec.name} cannot be timed: zoo bench provides token ids, and the model takes other inputs\n"
-                f"  Use a model with embedding kind tokens."
+                f"{spec.name} cannot be timed: zoo bench draws the inputs of encoders and of decoders of tokens alone\n"
+                f"  value: {spec.architecture}, inputs {', '.join(kind.input_name for kind in embeddings)}\n"
+                "  Export it and time zoo run, which prints the time of each stage."
             )
         if spec.decodes and not spec.head.predicts_next:
             raise UserError(
@@ -96,7 +110,18 @@ class WorkloadGrid:
         assert reads is not None
         generates = spec.encoder is None  # the stack that reads also generates
         room = (spec.context_length_of(reads) or sys.maxsize) - generates
-        fitting = max(1, min(USUAL, room - generates * ((self.new or 1) - 1)))
+        fixed = embeddings[0].fixed_length
+        if self.lengths and fixed is not None:
+            raise UserError(
+                f"{option_name('lengths')} does not apply to {spec.name}, whose inputs have one size\n"
+                f"  value: {','.join(self.lengths)}\n  Remove the option."
+            )
+        if not tokens and any(len(set(_rows(2, length))) > 1 for length in self.lengths):
+            raise UserError(
+                f"{option_name('lengths')} must be single numbers for {spec.name}, whose recordings are timed without padding\n"
+                f"  value: {','.join(self.lengths)}\n  Use 128."
+            )
+        fitting = fixed or max(1, min(USUAL, room - generates * ((self.new or 1) - 1)))
         lengths = self.lengths or [str(fitting)]
         rows = [_rows(batch, length) for batch in self.batches for length in lengths]
         longest = max(map(max, rows))

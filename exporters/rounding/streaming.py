@@ -212,7 +212,7 @@ class _Pass(TorchFunctionMode):
             self._fill(module)
             return None
         width, x = weight.shape[-1], args[0]
-        if self._checked is not x:
+        if isinstance(module, nn.Linear) and self._checked is not x:  # a table reads token ids
             check_finite(self._rows(x), name)
             self._checked = x
         scales = None if rounding.inputs is None else self._input_scales(rounding, x)

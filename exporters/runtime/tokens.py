@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from exporters.runtime.graph import Ids, LoadedGraph
+from zoo.core.graph_names import WORD_INPUTS
 
 
 def padded(rows: Sequence[Sequence[int]], *, right: bool) -> tuple[Ids, Ids]:
@@ -42,9 +43,5 @@ def word_inputs(numbers: Ids, width: int) -> dict[str, Ids]:
     counts = numbers.max(1, keepdims=True)
     first = np.repeat(np.arange(max(1, int(counts.max()))), width)
     spans = np.stack((first, first + np.tile(np.arange(width), len(first) // width)), -1)
-    return {
-        "words_mask": numbers,
-        "text_lengths": counts,
-        "span_idx": np.repeat(spans[None], len(numbers), 0),
-        "span_mask": spans[:, 1] < counts,
-    }
+    values = (numbers, counts, np.repeat(spans[None], len(numbers), 0), spans[:, 1] < counts)
+    return dict(zip(WORD_INPUTS, values, strict=True))

@@ -430,6 +430,29 @@ def test_adapters_of_other_kinds_are_refused(
         LoraAdapter.open(tmp_path / "adapter")
 
 
+@pytest.mark.parametrize(
+    ("settings", "changes", "words"),
+    [
+        ({}, {"r": 4}, "q_proj has rank 2, and adapter_config.json states 4\n  Use both files"),
+        ({}, {"rank_pattern": {"q_proj": 3}}, "q_proj has rank 2, and adapter_config.json states 3"),
+        ({"use_dora": True}, {"use_dora": False}, "q_proj has magnitudes, and use_dora is false in adapter_config.json"),
+        ({}, {"use_dora": True}, "q_proj has no magnitudes, and use_dora is true in adapter_config.json"),
+    ],
+)  # fmt: skip
+def test_settings_of_other_matrices_are_refused(
+    base: Callable[[str], Path],
+    tmp_path: Path,
+    settings: dict[str, Any],
+    changes: dict[str, Any],
+    words: str,
+) -> None:
+    tuned(base("llama"), tmp_path / "adapter", "llama", r=2, target_modules=["q_proj"], **settings)
+    path = tmp_path / "adapter" / "adapter_config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+    with pytest.raises(WeightError, match=words):
+        LoraAdapter.open(tmp_path / "adapter")
+
+
 def test_an_adapter_that_makes_weights_infinite_is_named(base: Callable[[str], Path], tmp_path: Path) -> None:
     directory = base("llama")
     fault = (

@@ -8,10 +8,8 @@ import torch
 from torch import Tensor
 
 from specs.kinds.pooling import AtToken, TokenPooling
+from zoo.core.graph_names import WORD_INPUTS
 from zoo.functional import last_real, positions_from
-
-WORD_INPUTS = ("words_mask", "text_lengths", "span_idx", "span_mask")
-"""The inputs of a model that are words and their spans, as GLiNER names them."""
 
 
 @dataclass(frozen=True)

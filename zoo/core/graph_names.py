@@ -28,3 +28,7 @@ HIDDEN_STATES = "hidden_states"
 
 VISION_ENCODER = "vision_encoder"
 """The graph of images."""
+
+WORD_INPUTS = ("words_mask", "text_lengths", "span_idx", "span_mask")
+"""The inputs of a model that are words and their spans, as GLiNER names them: the number of the word of each token, the number of
+words, the first and last word of each span, and whether the span is in the text."""

@@ -12,7 +12,9 @@ from torch import Tensor
 
 from zoo.packed.grouped import GroupedMatrix, unless_middle
 from zoo.packed.matrix import (
+    WORDS,
     Parts,
+    check_kind,
     check_shape,
     field,
     grouped_parts,
@@ -45,6 +47,8 @@ class _Awq(GroupedMatrix):
 
     def __init__(self, module: str, parts: Parts, group: int) -> None:
         self.words, self.zero_words, self.scales = (part(parts, leaf, module, 2) for leaf in LEAVES)
+        for words in (self.words, self.zero_words):
+            check_kind(words, WORDS)
         width, rows = self.words.shape[0], self.words.shape[1] * 8
         super().__init__(self.words.path, module, "AWQ 4-bit", 4, (rows, width), group)
         because = f"{self.words.name} has {width} x {rows} codes, and group_size is {group}"

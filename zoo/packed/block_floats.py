@@ -12,7 +12,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from zoo.packed.matrix import PackedMatrix, check_rank, check_shape, shown, values_of
+from zoo.packed.matrix import PackedMatrix, check_kind, check_rank, check_shape, shown, values_of
 from zoo.weights.stored import StoredTensor
 
 MAGNITUDES = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
@@ -20,6 +20,10 @@ MAGNITUDES = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
 
 BLOCKS = {"NVFP4": (16, 32), "MXFP4": (32,), "MXFP8": (32,)}
 """The numbers of columns that may share a scale, the usual one first."""
+
+
+KINDS = {"NVFP4": ("U8", "F8_E4M3"), "MXFP4": ("U8", "U8"), "MXFP8": ("F8_E4M3", "U8")}
+"""The dtypes of codes and scales."""
 
 
 def float4(packed: Tensor) -> Tensor:
@@ -39,6 +43,8 @@ def block_floats(
 ) -> PackedMatrix:
     """A matrix of floats in blocks, or stacked experts where ``rank`` is 3; ``finished`` multiplies the scales by another factor."""
     check_rank(weight, rank)
+    for stored, kind in zip((weight, scale), KINDS[form], strict=True):
+        check_kind(stored, (kind,))
     by_rows = rank == 3 and scale.shape[-1:] == weight.shape[-1:]  # scales of columns are fewer than columns
 
     def turned(shape: tuple[int, ...]) -> tuple[int, ...]:

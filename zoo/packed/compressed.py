@@ -17,8 +17,10 @@ from torch import Tensor
 from zoo.packed.block_floats import block_floats
 from zoo.packed.grouped import GroupedMatrix
 from zoo.packed.matrix import (
+    WORDS,
     PackedMatrix,
     Parts,
+    check_kind,
     check_shape,
     check_single,
     field,
@@ -106,6 +108,8 @@ class _Packed(GroupedMatrix):
         bits, group = int(scheme["num_bits"]), scheme.get("group_size") or 0
         self.words, self.scales = part(parts, "weight_packed", module), part(parts, "weight_scale", module)
         self.zero_words, self.index = parts.get("weight_zero_point"), parts.get("weight_g_idx")
+        for words in filter(None, (self.words, self.zero_words)):
+            check_kind(words, WORDS)
         rows, width = values_of(parts["weight_shape"]).tolist()
         super().__init__(
             self.words.path, module, f"compressed-tensors int{bits}", bits, (rows, width),
@@ -120,11 +124,9 @@ class _Packed(GroupedMatrix):
             check_shape(self.zero_words, (-(-rows // per_word), self.groups), because)
 
     def order(self) -> Tensor:
-        if self.index is not None:
-            groups = values_of(self.index).long()
-            if bool((groups >= 0).all()):  # -1 stands for the plain order
-                return groups
-        return super().order()
+        if self.index is None or bool((values_of(self.index) == -1).all()):  # stands for the plain order
+            return super().order()
+        return self.listed(self.index)
 
     def codes(self) -> Tensor:
         return unpacked(values_of(self.words), self.bits, 1)[:, : self.width]

@@ -13,7 +13,9 @@ from torch import Tensor
 
 from zoo.packed.grouped import GroupedMatrix, unless_middle
 from zoo.packed.matrix import (
+    WORDS,
     Parts,
+    check_kind,
     check_shape,
     field,
     grouped_parts,
@@ -46,6 +48,8 @@ class _Gptq(GroupedMatrix):
         self.words, self.zero_words = (part(parts, leaf, module, 2) for leaf in ("qweight", "qzeros"))
         self.scales, self.index, self.less = part(parts, "scales", module), parts.get("g_idx"), less
         per_word = 32 // bits
+        for words in (self.words, self.zero_words):
+            check_kind(words, WORDS)
         width, rows = self.words.shape[0] * per_word, self.words.shape[1]
         super().__init__(self.words.path, module, f"GPTQ {bits}-bit", bits, (rows, width), group)
         because = f"{self.words.name} has {width} x {rows} codes, and group_size is {group}"
@@ -66,4 +70,4 @@ class _Gptq(GroupedMatrix):
         return unless_middle(stored + self.less, self.bits)
 
     def order(self) -> Tensor:
-        return super().order() if self.index is None else values_of(self.index).long()
+        return super().order() if self.index is None else self.listed(self.index)

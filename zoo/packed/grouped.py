@@ -10,9 +10,10 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from zoo.packed.matrix import PackedMatrix, block_size_of, dequantized, in_blocks
+from zoo.packed.matrix import PackedMatrix, block_size_of, check_kind, dequantized, in_blocks, values_of
 from zoo.weights.blocks import Blocks, Quantized
-from zoo.weights.stored import StoredTensor
+from zoo.weights.source import WeightError
+from zoo.weights.stored import FLOATS, StoredTensor
 
 
 class GroupedMatrix(ABC):
@@ -42,6 +43,17 @@ class GroupedMatrix(ABC):
     @abstractmethod
     def zeros(self) -> Tensor | None:
         """N G, or None where all are the middle of the codes."""
+
+    def listed(self, index: StoredTensor) -> Tensor:
+        """The group of each column as a tensor lists them, K.  Raises :class:`WeightError` for groups that there are not."""
+        groups = values_of(index).long()
+        if groups.numel() and not 0 <= int(groups.min()) <= int(groups.max()) < self.groups:
+            wrong = groups[(groups < 0) | (groups >= self.groups)]
+            raise WeightError(
+                f"{index.path}: {index.name} must have groups from 0 to {self.groups - 1}\n  value: {int(wrong[0])}\n"
+                "  Use config.json and tensors from the same checkpoint."
+            )
+        return groups
 
     def order(self) -> Tensor:
         """The group of each column."""
@@ -74,7 +86,8 @@ class GroupedMatrix(ABC):
         return dequantized(self.codes(), self.scale()[:, order], shifts)
 
     def packed(self) -> PackedMatrix:
-        """As one tensor under its float name."""
+        """As one tensor under its float name.  Raises :class:`WeightError` for scales that are not floats."""
+        check_kind(self.scales, FLOATS)
         shape = (self.rows, self.width)
         return PackedMatrix(
             self.path, self.name, self.form, shape, self.values, lambda: self.blocks, self.quantized

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -25,6 +25,9 @@ KINDS: dict[str, torch.dtype] = {
     "F8_E5M2": torch.float8_e5m2,
 }
 """The dtypes of the parts of a packed matrix."""
+
+WORDS = ("I32",)
+"""The dtype of words that hold several codes."""
 
 BLOCK_SIZES = (128, 64, 32, 16, 256)
 """The block sizes that operations take, the preferred one first: longer groups are divided into blocks with one
@@ -132,8 +135,18 @@ def check_shape(stored: StoredTensor, wanted: tuple[int, ...], because: str) -> 
         )
 
 
+def check_kind(stored: StoredTensor, kinds: Iterable[str]) -> None:
+    """Raise :class:`WeightError` where a tensor has another dtype, whose numbers would mean something else."""
+    if stored.kind not in kinds:
+        raise WeightError(
+            f"{stored.path}: {stored.name} must be {' or '.join(kinds)}\n  value: {stored.kind}\n"
+            "  Use config.json and tensors from the same checkpoint."
+        )
+
+
 def check_single(stored: StoredTensor, of: str) -> None:
-    """Raise :class:`WeightError` where a tensor is not a single value, which scales the whole tensor ``of``."""
+    """Raise :class:`WeightError` where a tensor is not a single float, which scales the whole tensor ``of``."""
+    check_kind(stored, FLOATS)
     if stored.shape != (1,):
         check_shape(stored, (), f"{of} has one such scale")
 

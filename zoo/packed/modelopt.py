@@ -16,12 +16,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from zoo.packed.block_floats import block_floats
+from zoo.packed.block_floats import KINDS, block_floats
 from zoo.packed.compressed import PlainInt8
 from zoo.packed.grouped import GroupedMatrix
 from zoo.packed.matrix import (
     PackedMatrix,
     Parts,
+    check_kind,
     check_shape,
     check_single,
     field,
@@ -34,7 +35,7 @@ from zoo.packed.matrix import (
 from zoo.packed.scaled import scaled
 from zoo.weights.safetensors import SafeTensor
 from zoo.weights.source import WeightError
-from zoo.weights.stored import StoredTensor
+from zoo.weights.stored import FLOATS, StoredTensor
 
 ALGORITHMS = (
     "FP8", "FP8_PER_CHANNEL_PER_TOKEN", "FP8_PB_WO", "fp8_pb_wo",
@@ -51,7 +52,7 @@ _SCALES = ("weight_scale", "weight_scale_2")
 TILE = 128
 """The rows and columns of a tile of 8-bit floats."""
 
-_BLOCKS = {("U8", "F8_E4M3"): "NVFP4", ("U8", "U8"): "MXFP4", ("F8_E4M3", "U8"): "MXFP8"}
+_BLOCKS = {kinds: form for form, kinds in KINDS.items()}
 """The forms of floats in blocks, by the dtypes of codes and scales."""
 
 _RUNTIME = re.compile(r"\.(\w+_proj_)?(input|output|[qkv]|prob_output)_scale$")
@@ -124,6 +125,7 @@ def _stacked_float8(weight: StoredTensor, scale: StoredTensor) -> PackedMatrix:
             f"{weight.path}: {weight.name} must be F8_E4M3, or floats in blocks, which {scale.name} scales\n"
             f"  value: {weight.kind}\n  Use the checkpoint in BF16."
         )
+    check_kind(scale, FLOATS)
     experts, *sides = weight.shape
     tiles = (experts, *(-(-side // TILE) for side in sides))
     by_tile = len(scale.shape) == 5 and math.prod(scale.shape) == math.prod(tiles)
@@ -144,6 +146,7 @@ def _scaled_inputs(matrix: PackedMatrix, factors: StoredTensor | None) -> Packed
     """A matrix whose inputs are multiplied by factors first (AWQ: Lin et al., 2024), as one matrix of float32."""
     if factors is None:
         return matrix
+    check_kind(factors, FLOATS)
     check_shape(factors, (matrix.shape[1],), f"{matrix.name} has {matrix.shape[1]} columns")
     return PackedMatrix(
         matrix.path,

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from zoo.packed.block_floats import float4
-from zoo.packed.matrix import PackedMatrix, check_rank, check_shape, values_of
+from zoo.packed.matrix import PackedMatrix, check_kind, check_rank, check_shape, values_of
 from zoo.weights.source import WeightError
 from zoo.weights.stored import StoredTensor
 
@@ -32,6 +32,8 @@ def read_mxfp4(
                 f"{blocks.path}: {full}_scales is missing next to {name}\n  Download the checkpoint again."
             )
         check_rank(blocks, 4)
+        for stored in (blocks, scales):
+            check_kind(stored, ("U8",))
         experts, rows, count, packed = blocks.shape
         check_shape(scales, (experts, rows, count), f"{name} has {count} blocks in each of {rows} rows")
         check_shape(blocks, (experts, rows, count, 16), "blocks have 32 values of 4 bits")

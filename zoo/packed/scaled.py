@@ -10,9 +10,9 @@ from typing import Any
 
 from torch import Tensor
 
-from zoo.packed.matrix import PackedMatrix, check_shape, field, grouped_parts, option, values_of
+from zoo.packed.matrix import PackedMatrix, check_kind, check_shape, field, grouped_parts, option, values_of
 from zoo.weights.source import WeightError
-from zoo.weights.stored import StoredTensor
+from zoo.weights.stored import FLOATS, StoredTensor
 
 LEAVES = ("weight_scale_inv", "weight_scale", "weight")
 _RUNTIME = ("input_scale", "activation_scale", "activation_scale_inv")
@@ -46,6 +46,7 @@ def scaled(
             f"{weight.path}: {weight.name} must be F8_E4M3 or F8_E5M2, which {scale.name} scales\n  value: {weight.kind}\n"
             "  Use the checkpoint in BF16."
         )
+    check_kind(scale, FLOATS)
     rows, columns = weight.shape
     high, wide = tile or (1, columns)
     if scale.shape not in ((), (1,), (1, 1), (rows,)):

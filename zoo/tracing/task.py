@@ -11,7 +11,7 @@ import torch
 from specs.model.model import Model
 from specs.model.stack import Stack as StackSpec
 from zoo.components.mixer import State, StateTensor
-from zoo.core.graph_names import GRID, HIDDEN_STATES
+from zoo.core.graph_names import GRID, HIDDEN_STATES, WORD_INPUTS
 from zoo.core.state_names import Moment, state_name
 from zoo.models.stack import Stack
 from zoo.tracing.symbols import DerivedSize, Placeholder, Symbols
@@ -110,11 +110,12 @@ def word_inputs(spec: Model, length: str) -> tuple[Placeholder, ...]:
     """The words of tokens, and spans of them, for a head that scores spans; none for others."""
     if spec.head.span_width is None:
         return ()
+    numbers, counts, spans, real = WORD_INPUTS
     return (
-        ids_input("words_mask", length),
-        ids_input("text_lengths", 1),
-        ids_input("span_idx", SPANS, 2),
-        Placeholder("span_mask", torch.bool, (BATCH, SPANS)),
+        ids_input(numbers, length),
+        ids_input(counts, 1),
+        ids_input(spans, SPANS, 2),
+        Placeholder(real, torch.bool, (BATCH, SPANS)),
     )
 
 

@@ -271,14 +271,29 @@ def _change(
     file: Path, module: str, held: Mapping[str, StoredTensor], settings: Mapping[str, Any]
 ) -> LowRank:
     down, up = _matrices(file, module, held)
-    scale = scale_of(module, down.shape[0], settings)
     magnitude = held.get("magnitude_vector")
+    _check_stated(file, module, down.shape[0], magnitude is not None, settings)
+    scale = scale_of(module, down.shape[0], settings)
     if magnitude is not None and math.prod(magnitude.shape) != up.shape[0]:
         raise WeightError(
             f"{file}: the magnitudes of {module} must be one for each of its {up.shape[0]} outputs\n"
             f"  value: {_sizes(magnitude.shape)}\n  Download the adapter again."
         )
     return LowRank(down, up, scale, magnitude, "embedding_A" in held)
+
+
+def _check_stated(
+    file: Path, module: str, rank: int, has_magnitude: bool, settings: Mapping[str, Any]
+) -> None:
+    """Raise :class:`WeightError` where the settings state another rank, or another use of magnitudes, than the tensors have."""
+    stated = rank_of(module, settings)
+    if not stacked_leaves(_own(module), settings) and rank != stated:
+        raise WeightError(
+            f"{file}: {module} has rank {rank}, and {SETTINGS} states {stated}\n  Use both files of one adapter."
+        )
+    if has_magnitude != bool(settings.get("use_dora")):
+        has = "magnitudes, and use_dora is false" if has_magnitude else "no magnitudes, and use_dora is true"
+        raise WeightError(f"{file}: {module} has {has} in {SETTINGS}\n  Use both files of one adapter.")
 
 
 def _sizes(shape: tuple[int, ...]) -> str:

@@ -139,7 +139,7 @@ def test_a_variant_that_cannot_be_loaded_leaves_the_others(exported: Path, tmp_p
         (["tiny-gpt", "--batches", "1;2"], "--batches must be comma-separated whole numbers of at least 1.\n  value: '1;2'\n"),
         (["tiny-gpt", "--pasts", "-1"], "--pasts must be comma-separated whole numbers of at least 0.\n  value: '-1'\n"),
         (["tiny-gpt", "--pasts", "128"], "--pasts must fit the context of tiny-gpt\n  value: 128\n  Use 127 or less."),
-        (["vit-base-16"], "vit-base-16 cannot be timed: "),
+        (["whisper-tiny"], "whisper-tiny cannot be timed: "),
         (["bert-base", "--new-tokens", "3"], "--new-tokens applies only to decoders, and bert-base is an encoder."),
     ],
 )  # fmt: skip

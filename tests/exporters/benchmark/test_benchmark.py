@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from specs.base.errors import UserError
 from specs.model.model import Model
 from tests.exporters.models import written
 from tests.thinned import one_in
-from tests.zoo.tiny import bert, gpt2, t5, vit, whisper
+from tests.zoo.tiny import bert, gpt2, t5, vit, wav2vec2, whisper
 from zoo.reports.parameters import parameter_report
 
 SIZES = WorkloadGrid(batches=(1, 3), lengths=("4", "2-6"), pasts=(1, 8), new=4)
@@ -45,6 +46,8 @@ def test_sizes_that_are_not_given_fit_the_model() -> None:
     assert [work.label for work in WorkloadGrid().workloads(bert())] == ["encode 1 x 10"]
     assert [work.label for work in WorkloadGrid().workloads(gpt2())] == ["prompt 1 x 9", "step 1 @ 9"]
     assert [work.label for work in WorkloadGrid().workloads(t5())] == ["prompt 1 x 128", "step 1 @ 128"]
+    assert [work.label for work in WorkloadGrid().workloads(vit())] == ["encode 1 x 5"]
+    assert [work.label for work in WorkloadGrid((2,)).workloads(wav2vec2())] == ["encode 2 x 128"]
 
 
 @pytest.mark.parametrize(
@@ -57,8 +60,10 @@ def test_sizes_that_are_not_given_fit_the_model() -> None:
         (bert(), WorkloadGrid(lengths=("6-2",)), "lengths must be tokens, or a range of them\n  value: '6-2'\n  Use 128 or 16-128."),
         (bert(), WorkloadGrid(lengths=("0",)), "lengths must be tokens, or a range of them\n  value: '0'\n"),
         (bert(), WorkloadGrid(lengths=("x",)), "lengths must be tokens, or a range of them\n  value: 'x'\n"),
-        (vit(), WorkloadGrid(), "tiny-vit cannot be timed: zoo bench provides token ids, and the model takes other inputs\n  Use a model"),
-        (whisper(), WorkloadGrid(), "tiny-whisper cannot be timed: "),
+        (vit(), WorkloadGrid(lengths=("4",)), "lengths does not apply to tiny-vit, whose inputs have one size\n  value: 4\n  Remove"),
+        (wav2vec2(), WorkloadGrid(lengths=("2-6",)), "lengths must be single numbers for tiny-wav2vec2, whose recordings are timed without padding\n  value: 2-6\n"),
+        (whisper(), WorkloadGrid(), "tiny-whisper cannot be timed: zoo bench draws the inputs of encoders and of decoders of tokens alone\n"
+         "  value: encoder-decoder, inputs input_features, input_ids\n  Export it and time zoo run"),
         (gpt2(head={"kind": "none"}), WorkloadGrid(),
          "Timing tiny-gpt2 needs a head of kind language_modeling\n  value: decoder, head none\n  Set head.kind=language_modeling."),
     ],
@@ -105,7 +110,7 @@ def test_an_encoder_has_no_bound(tmp_path: Path) -> None:
     assert weights_read(tmp_path / "out" / "model.onnx") > 0
 
 
-@pytest.mark.parametrize("make", [bert, gpt2, t5])
+@pytest.mark.parametrize("make", [bert, gpt2, t5, vit, wav2vec2])
 def test_every_workload_runs_on_exports_and_on_pytorch(tmp_path: Path, make: Any) -> None:
     spec = make()
     written(spec, tmp_path / "out", verify=False)
@@ -113,7 +118,8 @@ def test_every_workload_runs_on_exports_and_on_pytorch(tmp_path: Path, make: Any
         ExportedSubject(tmp_path / "out", "cpu", 1),
         TorchSubject(spec, "fp32", "cpu", 1, compiled=False),
     ]
-    for work in SIZES.workloads(spec):
+    sizes = replace(SIZES, lengths={vit: (), wav2vec2: ("3", "9")}.get(make, SIZES.lengths))
+    for work in sizes.workloads(spec):
         for subject in subjects:
             call = subject.call(work)
             call()

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 
+from exporters.rounding.calibrated_weights import Rounding
 from exporters.rounding.calibration import pass_over
 from exporters.rounding.quantized_cache.calibrate import random_case
 from exporters.rounding.streaming import calibrate
@@ -15,6 +16,8 @@ from specs.model.model import Model
 from tests.exporters.mixtures import MIXTURES
 from tests.zoo.tiny import bert, gpt2
 from zoo.builder import assemble
+from zoo.core.tensors import weight_tensors
+from zoo.weights.blocks import Blocks
 from zoo.weights.materialize import materialize
 from zoo.weights.random import RandomWeights
 
@@ -61,6 +64,28 @@ def test_the_vocabulary_is_not_scored() -> None:
     calibrate(streamed, source, {}, pass_over(random_case(spec)), Path(), lambda done, count: None)
     (result,) = scores
     assert all(tensor.is_meta for tensor in result.values())
+
+
+def test_tables_read_no_inputs_that_are_searched_for_faults(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    spec, checked = gpt2(), list[str]()
+    monkeypatch.setattr("exporters.rounding.streaming.check_finite", lambda rows, name: checked.append(name))
+    streamed = assemble(spec)
+    names = [
+        name for name, tensor in weight_tensors(streamed) if tensor.dim() == 2 and "position" not in name
+    ]
+    roundings = dict.fromkeys(names, Rounding(Blocks(4, 16), torch.float32))
+    calibrate(
+        streamed,
+        RandomWeights(streamed, spec),
+        roundings,
+        pass_over(random_case(spec)),
+        tmp_path,
+        lambda *_: None,
+    )
+    assert checked
+    assert all(".blocks." in name for name in checked)
 
 
 def test_a_masked_language_model_is_passed_through_to_its_scores() -> None:

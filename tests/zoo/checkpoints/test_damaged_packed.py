@@ -38,6 +38,15 @@ DAMAGES: list[tuple[str, str, Any, str]] = [
     ("modelopt int8", "weight_scale", lambda scale: scale[:, :0], "weight_scale must divide 128 columns of "),
     ("int8 by row", "weight", lambda codes: codes[0], "weight must have 2 dimensions\n  value: 128"),
     ("gptq", "qweight", lambda words: words[None], "qweight must have 2 dimensions"),
+    ("gptq", "qweight", lambda words: words.float(), "qweight must be I32\n  value: F32\n  Use config.json and tensors"),
+    ("gptq", "qzeros", lambda words: words.to(torch.int8), "qzeros must be I32\n  value: I8"),
+    ("gptq", "scales", lambda scales: scales.int(), "scales must be F64 or F32 or F16 or BF16\n  value: I32"),
+    ("awq", "qweight", lambda words: words.to(torch.uint8), "qweight must be I32\n  value: U8"),
+    ("packed int4", "weight_packed", lambda words: words.float(), "weight_packed must be I32\n  value: F32"),
+    ("fp8 by tile", "weight_scale_inv", lambda scales: scales.to(torch.uint8), "weight_scale_inv must be F64 or F32 or F16 or BF16\n  value: U8"),
+    ("packed nvfp4", "weight_scale", lambda scales: scales.view(torch.uint8), "weight_scale must be F8_E4M3\n  value: U8"),
+    ("nvfp4", "weight_scale_2", lambda scale: scale.int(), "weight_scale_2 must be F64 or F32 or F16 or BF16\n  value: I32"),
+    ("modelopt awq", "pre_quant_scale", lambda scale: scale.int(), "pre_quant_scale must be F64 or F32 or F16 or BF16\n  value: I32"),
 ]  # fmt: skip
 
 
@@ -50,6 +59,16 @@ def test_damaged_parts_are_named(case: str, leaf: str, change: Any, message: str
         unpacked_files(TensorFiles.open(tmp_path))
     assert str(caught.value).startswith(f"{tmp_path / 'model.safetensors'}: {QUERY}")
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("group", [-2, 1000])
+def test_groups_that_there_are_not_are_named(group: int, tmp_path: Path) -> None:
+    pack, config, _ = CASES["gptq"]
+    write_packed(tmp_path, pack, config)
+    changed(tmp_path, QUERY + "g_idx", lambda index: torch.full_like(index, group))
+    matrix = unpacked_files(TensorFiles.open(tmp_path)).tensors[f"{QUERY}weight"]
+    with pytest.raises(WeightError, match=rf"g_idx must have groups from 0 to \d+\n  value: {group}\n"):
+        matrix.read()
 
 
 @one_in(3)
