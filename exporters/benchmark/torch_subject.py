@@ -51,7 +51,7 @@ class TorchSubject:
             case "step":
                 run = self._step(workload, *inputs)
             case _:
-                run = lambda: self._generate(*inputs, workload.new)  # noqa: E731
+                run = lambda: self._generate(workload.new, *inputs)  # noqa: E731
 
         @torch.inference_mode()
         def timed() -> object:
@@ -105,7 +105,7 @@ class TorchSubject:
         ones = partial(torch.ones, dtype=self._dtype, device=self._device)
         return [tuple(ones(tensor.shape(batch, length)) for tensor in state) for state in states]
 
-    def _generate(self, ids: Tensor, mask: Tensor, new: int) -> object:
+    def _generate(self, new: int, ids: Tensor, mask: Tensor) -> object:
         """Read a prompt and generate greedily, for the given number of tokens."""
         encoded: list[State] | None = None
         if self.spec.architecture == "encoder-decoder":
