@@ -44,14 +44,14 @@ class TorchSubject:
 
     def call(self, workload: Workload) -> Callable[[], object]:
         """The function to time."""
-        ids, mask = self._inputs(workload)
+        inputs = self._inputs(workload)
         match workload.kind:
             case "encode":
-                run = lambda: self._forward(ids) if mask is None else self._forward(ids, mask)  # noqa: E731
+                run = lambda: self._forward(*inputs)  # noqa: E731
             case "step":
-                run = self._step(workload, ids, mask)
+                run = self._step(workload, *inputs)
             case _:
-                run = lambda: self._generate(ids, mask, workload.new)  # noqa: E731
+                run = lambda: self._generate(workload.new, *inputs)  # noqa: E731
 
         @torch.inference_mode()
         def timed() -> object:
@@ -62,15 +62,15 @@ class TorchSubject:
 
         return timed
 
-    def _inputs(self, workload: Workload) -> tuple[Tensor, Tensor | None]:
+    def _inputs(self, workload: Workload) -> list[Tensor]:
         """Token ids, images or recordings, and the mask of inputs that may have any length."""
         inputs = workload.inputs(self.spec)
         if not isinstance(inputs, np.ndarray):
-            ids, mask = padded(inputs, right=self.spec.architecture != "decoder")
-            return torch.from_numpy(ids).to(self._device), torch.from_numpy(mask).to(self._device)
+            rows = padded(inputs, right=self.spec.architecture != "decoder")
+            return [torch.from_numpy(array).to(self._device) for array in rows]
         values = torch.from_numpy(inputs).to(self._device, self._dtype)
         takes_mask = self.spec.embedding_of(self.spec.first_stack).takes_mask
-        return values, values.new_ones(values.shape[:2], dtype=torch.int64) if takes_mask else None
+        return [values, values.new_ones(values.shape[:2], dtype=torch.int64)] if takes_mask else [values]
 
     def bytes_read(self, workload: Workload) -> int | None:
         """The bytes of weights and cache that a step reads; None for calls that memory does not bound."""
@@ -105,7 +105,7 @@ class TorchSubject:
         ones = partial(torch.ones, dtype=self._dtype, device=self._device)
         return [tuple(ones(tensor.shape(batch, length)) for tensor in state) for state in states]
 
-    def _generate(self, ids: Tensor, mask: Tensor, new: int) -> object:
+    def _generate(self, new: int, ids: Tensor, mask: Tensor) -> object:
         """Read a prompt and generate greedily, for the given number of tokens."""
         encoded: list[State] | None = None
         if self.spec.architecture == "encoder-decoder":

@@ -31,9 +31,9 @@ def broken_rules(error: SpecError, config: Config, document: Documents) -> Confi
         keys |= {problem.path, *_others(problem, before).values()}
     sources = _sources(keys, before, config, document)
     translated = [_in_fields(problem, before, sources, config.where) for problem in error.problems]
-    found = [problem for problem in translated if problem]
+    in_fields = [problem for problem in translated if problem]
     left = [problem for problem, own in zip(error.problems, translated, strict=True) if own is None]
-    lines = [SpecError(dict.fromkeys(found)).text] if found else []
+    lines = [SpecError(dict.fromkeys(in_fields)).text] if in_fields else []
     if left:
         lines += [f"{config.where} describes a model that breaks a rule", SpecError(left).text]
     return ConfigError("\n".join(lines))
@@ -74,10 +74,10 @@ def _in_fields(
     if len(fields) == 1 and fields[0].value in (problem.value, MISSING):
         return Problem(rule, fields[0].path, problem.value, problem.remedy, Mark(where))
     names = " and ".join(path_text(field.path) for field in fields)
-    stated = " and ".join(
+    values = " and ".join(
         f"{path_text(field.path)} {shorten(field.value)}" for field in fields if field.value is not MISSING
     )
-    remedy = "\n".join(filter(None, [f"It follows from {stated}.", problem.remedy]))
+    remedy = "\n".join(filter(None, [f"It follows from {values}.", problem.remedy]))
     return Problem(f"{names}: {path_text(problem.path)} {rule}", (), problem.value, remedy, Mark(where))
 
 

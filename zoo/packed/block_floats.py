@@ -43,8 +43,8 @@ def block_floats(
 ) -> PackedMatrix:
     """A matrix of floats in blocks, or stacked experts where ``rank`` is 3; ``finished`` multiplies the scales by another factor."""
     check_rank(weight, rank)
-    for stored, kind in zip((weight, scale), KINDS[form], strict=True):
-        check_kind(stored, (kind,))
+    for tensor, kind in zip((weight, scale), KINDS[form], strict=True):
+        check_kind(tensor, (kind,))
     by_rows = rank == 3 and scale.shape[-1:] == weight.shape[-1:]  # scales of columns are fewer than columns
 
     def turned(shape: tuple[int, ...]) -> tuple[int, ...]:

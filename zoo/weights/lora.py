@@ -286,10 +286,10 @@ def _check_stated(
     file: Path, module: str, rank: int, has_magnitude: bool, settings: Mapping[str, Any]
 ) -> None:
     """Raise :class:`WeightError` where the settings state another rank, or another use of magnitudes, than the tensors have."""
-    stated = rank_of(module, settings)
-    if not stacked_leaves(_own(module), settings) and rank != stated:
+    stated_rank = rank_of(module, settings)
+    if not stacked_leaves(_own(module), settings) and rank != stated_rank:
         raise WeightError(
-            f"{file}: {module} has rank {rank}, and {SETTINGS} states {stated}\n  Use both files of one adapter."
+            f"{file}: {module} has rank {rank}, and {SETTINGS} states {stated_rank}\n  Use both files of one adapter."
         )
     if has_magnitude != bool(settings.get("use_dora")):
         has = "magnitudes, and use_dora is false" if has_magnitude else "no magnitudes, and use_dora is true"
