@@ -27,7 +27,7 @@ def loader(request, monkeypatch):
     """Runs a test with libyaml and without it."""
     if not hasattr(yaml, request.param):
         pytest.skip("no libyaml")
-    monkeypatch.setattr(specs.language.reading, "_Loader", getattr(yaml, request.param))
+    monkeypatch.setattr(specs.language.reading, "LOADER", getattr(yaml, request.param))
 
 
 def problem_of(call, *arguments):
@@ -304,7 +304,7 @@ def test_syntax_errors_use_the_terms_of_the_language(text, rule):
 
 
 def test_a_misaligned_line_without_libyaml(monkeypatch):
-    monkeypatch.setattr(specs.language.reading, "_Loader", yaml.SafeLoader)
+    monkeypatch.setattr(specs.language.reading, "LOADER", yaml.SafeLoader)
     rule = "the lines of a mapping or list must start in one column"
     assert problem_of(read_text, "a:\n  b: 1\n c: 2", "x.yaml").rule == rule
 
