@@ -140,7 +140,8 @@ def test_many_inputs_are_not_shrunk() -> None:
     inputs = correlated(4000, 256)
     plain, found = inputs.T @ inputs, products_of(inputs)
     found = found * (plain[0, 0] / found[0, 0])
-    assert torch.equal(found.diagonal(), plain.diagonal())
+    # Processors add in different orders: a few units in the last place.
+    torch.testing.assert_close(found.diagonal(), plain.diagonal(), rtol=1e-6, atol=0)
     assert (found - plain).norm() < 0.02 * plain.norm()
     inputs[:, 5] = 0
     assert products_of(inputs)[5].abs().max() == 0
