@@ -12,7 +12,7 @@ from typing import Any, NoReturn, TypeVar
 
 from specs.base.errors import UserError, shorten
 from specs.base.suggest import suggestion
-from specs.language.scalars import resolve
+from specs.language.scalars import is_huge, resolve
 from specs.model.stack import MAX_LAYERS
 from zoo.families.common.inexpressible import INEXPRESSIBLE
 from zoo.families.common.reference_fields import reference_has
@@ -144,13 +144,16 @@ def _name(field: str) -> str:
     return field if field.isprintable() and len(field) <= 80 else shorten(field)
 
 
-def _as_number(value: object) -> str:
-    """Return the remedy for a number of another type, or for another value of a field."""
-    if isinstance(value, str) and type(resolve(value)) in (int, float):
-        return f"Write it without quotes: {resolve(value)}."
-    if isinstance(value, float) and value.is_integer() and abs(value) < 2**63:
+def _as_typed(value: object, types: tuple[type, ...], default: object) -> str:
+    """Return the remedy for a value of another type than the field's."""
+    plain = resolve(value) if isinstance(value, str) and not is_huge(value) else None
+    if type(plain) in types and isinstance(plain, int | float) and abs(plain) < 2**63:
+        return f"Write it without quotes: {json.dumps(plain)}."
+    if int in types and isinstance(value, float) and value.is_integer() and abs(value) < 2**63:
         return f"Use {int(value)}."
-    return "Correct the field, or delete it to use its default."
+    return (
+        "Correct the field." if default is REQUIRED else "Correct the field, or delete it to use its default."
+    )
 
 
 class Config:
@@ -263,7 +266,7 @@ class Config:
         elif isinstance(value, int) and abs(value) >= 2**63:
             rule = "must fit in 64 bits"
         if rule:
-            self.refuse(self.stated(*names), rule, _as_number(value))
+            self.refuse(self.stated(*names), rule, _as_typed(value, types, default))
         return value
 
     def int(self, *names: str, default: Any = None) -> Any:

@@ -211,16 +211,22 @@ def yarn_mscale(factor: float, amplitude: float) -> float:
     return float(f"{(amplitude - 1.0) / (0.1 * math.log(factor)):.13g}")
 
 
+def _numbers(parameters: Config, name: str) -> list[float]:
+    numbers = parameters.list(name, default=REQUIRED)
+    if any(type(number) not in (int, float) for number in numbers):
+        parameters.refuse(
+            name, "must be a list of numbers", "Use the list that was published with the weights."
+        )
+    return [float(number) for number in numbers]
+
+
 def _longrope(parameters: Config, context: int | None, outside: int | None) -> Data:
     original = _original(parameters, context, outside)
     factor = _factor(parameters, context, original)
     amplitude = parameters.float("attention_factor")
     if amplitude is None:
         amplitude = math.sqrt(1 + math.log(factor) / math.log(original)) if factor > 1 else 1.0
-    factors = {
-        name: [float(value) for value in parameters.list(name, default=REQUIRED)]
-        for name in ("short_factor", "long_factor")
-    }
+    factors = {name: _numbers(parameters, name) for name in ("short_factor", "long_factor")}
     return {"kind": "longrope", **factors, "original_context_length": original, "attention_factor": amplitude}
 
 

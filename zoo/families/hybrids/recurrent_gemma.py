@@ -55,7 +55,7 @@ _HIDDEN = f.Mapped(
 """The width of feed-forwards, stated as the width of gate and up together."""
 
 _CONTEXT = f.Derived(lambda config: None)
-_D_MODEL = f.Int("hidden_size", default=2560)
+_D_MODEL = f.Positive("hidden_size", default=2560)
 _HEADS = Heads(_D_MODEL, f.Int("num_attention_heads", default=10), has_head_dim=False)
 _WINDOW, _BIAS = (
     f.Int("attention_window_size", "sliding_window", default=2048),
