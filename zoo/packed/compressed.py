@@ -17,6 +17,7 @@ from torch import Tensor
 from zoo.packed.block_floats import block_floats
 from zoo.packed.grouped import GroupedMatrix
 from zoo.packed.matrix import (
+    WHOLE,
     WORDS,
     PackedMatrix,
     Parts,
@@ -85,6 +86,7 @@ def _scheme_of(module: str, parts: Parts, config: Mapping[str, Any], where: str)
     """The weight scheme that fits a matrix: the group whose number of bits fills the words."""
     packed, shape = part(parts, "weight_packed", module, 2), part(parts, "weight_shape", module)
     check_shape(shape, (2,), f"{packed.name} is a matrix")
+    check_kind(shape, WHOLE)
     _, width = values_of(shape).tolist()
     groups = field(config, "config_groups", dict[str, Any](), where)
     for group in groups:
@@ -118,7 +120,7 @@ class _Packed(GroupedMatrix):
         because = f"{module}.weight_shape is {rows} x {width}, and group_size is {group or 'none'}"
         per_word = 32 // bits
         check_shape(self.words, (rows, -(-width // per_word)), because)
-        if self.scales.shape != (1,):
+        if self.scales.shape != (1,) or self.groups > 1:
             check_shape(self.scales, (rows, self.groups), because)
         if self.zero_words is not None:
             check_shape(self.zero_words, (-(-rows // per_word), self.groups), because)

@@ -10,7 +10,15 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from zoo.packed.matrix import PackedMatrix, block_size_of, check_kind, dequantized, in_blocks, values_of
+from zoo.packed.matrix import (
+    WHOLE,
+    PackedMatrix,
+    block_size_of,
+    check_kind,
+    dequantized,
+    in_blocks,
+    values_of,
+)
 from zoo.weights.blocks import Blocks, Quantized
 from zoo.weights.source import WeightError
 from zoo.weights.stored import FLOATS, StoredTensor
@@ -46,6 +54,7 @@ class GroupedMatrix(ABC):
 
     def listed(self, index: StoredTensor) -> Tensor:
         """The group of each column as a tensor lists them, K.  Raises :class:`WeightError` for groups that there are not."""
+        check_kind(index, WHOLE)
         groups = values_of(index).long()
         if groups.numel() and not 0 <= int(groups.min()) <= int(groups.max()) < self.groups:
             wrong = groups[(groups < 0) | (groups >= self.groups)]

@@ -29,6 +29,9 @@ KINDS: dict[str, torch.dtype] = {
 WORDS = ("I32",)
 """The dtype of words that hold several codes."""
 
+WHOLE = ("I32", "I64")
+"""The dtypes of sizes and of the numbers of groups."""
+
 BLOCK_SIZES = (128, 64, 32, 16, 256)
 """The block sizes that operations take, the preferred one first: longer groups are divided into blocks with one
 scale."""
@@ -117,11 +120,15 @@ def part(parts: Parts, leaf: str, module: str, rank: int | None = None) -> Store
 
 
 def check_rank(stored: StoredTensor, rank: int) -> None:
-    """Raise :class:`WeightError` where a tensor has another number of dimensions."""
+    """Raise :class:`WeightError` where a tensor has another number of dimensions, or no values."""
     if len(stored.shape) != rank:
         raise WeightError(
             f"{stored.path}: {stored.name} must have {rank} dimensions\n  value: {shown(stored.shape)}\n"
             "  Use the checkpoint in BF16."
+        )
+    if 0 in stored.shape:
+        raise WeightError(
+            f"{stored.path}: {stored.name} has no values\n  value: {shown(stored.shape)}\n  Download the checkpoint again."
         )
 
 

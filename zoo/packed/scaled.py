@@ -10,7 +10,16 @@ from typing import Any
 
 from torch import Tensor
 
-from zoo.packed.matrix import PackedMatrix, check_kind, check_shape, field, grouped_parts, option, values_of
+from zoo.packed.matrix import (
+    PackedMatrix,
+    check_kind,
+    check_rank,
+    check_shape,
+    field,
+    grouped_parts,
+    option,
+    values_of,
+)
 from zoo.weights.source import WeightError
 from zoo.weights.stored import FLOATS, StoredTensor
 
@@ -41,11 +50,12 @@ def scaled(
     module: str, weight: StoredTensor, scale: StoredTensor, tile: list[int] | None = None
 ) -> PackedMatrix:
     """A matrix of 8-bit floats times its scales: one, one per row, or one per tile."""
-    if weight.kind not in ("F8_E4M3", "F8_E5M2") or len(weight.shape) != 2:
+    if weight.kind not in ("F8_E4M3", "F8_E5M2"):
         raise WeightError(
             f"{weight.path}: {weight.name} must be F8_E4M3 or F8_E5M2, which {scale.name} scales\n  value: {weight.kind}\n"
             "  Use the checkpoint in BF16."
         )
+    check_rank(weight, 2)
     check_kind(scale, FLOATS)
     rows, columns = weight.shape
     high, wide = tile or (1, columns)

@@ -46,6 +46,11 @@ DAMAGES: list[tuple[str, str, Any, str]] = [
     ("fp8 by tile", "weight_scale_inv", lambda scales: scales.to(torch.uint8), "weight_scale_inv must be F64 or F32 or F16 or BF16\n  value: U8"),
     ("packed nvfp4", "weight_scale", lambda scales: scales.view(torch.uint8), "weight_scale must be F8_E4M3\n  value: U8"),
     ("nvfp4", "weight_scale_2", lambda scale: scale.int(), "weight_scale_2 must be F64 or F32 or F16 or BF16\n  value: I32"),
+    ("packed int4", "weight_shape", lambda shape: shape.float(), "weight_shape must be I32 or I64\n  value: F32"),
+    ("packed int4", "weight_scale", lambda scales: scales.view(-1)[:1], "weight_scale must be 128 x 4: "),
+    ("gptq per row", "qweight", lambda words: words[:0], "qweight has no values\n  value: 0 x 128\n  Download"),
+    ("fp8 by row", "weight", lambda codes: codes[:, :0], "weight has no values\n  value: 128 x 0\n  Download"),
+    ("fp8 by row", "weight", lambda codes: codes[0], "weight must have 2 dimensions\n  value: 128"),
     ("modelopt awq", "pre_quant_scale", lambda scale: scale.int(), "pre_quant_scale must be F64 or F32 or F16 or BF16\n  value: I32"),
 ]  # fmt: skip
 
@@ -68,6 +73,15 @@ def test_groups_that_there_are_not_are_named(group: int, tmp_path: Path) -> None
     changed(tmp_path, QUERY + "g_idx", lambda index: torch.full_like(index, group))
     matrix = unpacked_files(TensorFiles.open(tmp_path)).tensors[f"{QUERY}weight"]
     with pytest.raises(WeightError, match=rf"g_idx must have groups from 0 to \d+\n  value: {group}\n"):
+        matrix.read()
+
+
+def test_groups_of_columns_are_whole_numbers(tmp_path: Path) -> None:
+    pack, config, _ = CASES["gptq"]
+    write_packed(tmp_path, pack, config)
+    changed(tmp_path, QUERY + "g_idx", lambda index: index.float())
+    matrix = unpacked_files(TensorFiles.open(tmp_path)).tensors[f"{QUERY}weight"]
+    with pytest.raises(WeightError, match=r"g_idx must be I32 or I64\n  value: F32\n"):
         matrix.read()
 
 
