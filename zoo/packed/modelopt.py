@@ -109,7 +109,7 @@ def _matrix(module: str, parts: Parts) -> PackedMatrix:
 
 def _float8(module: str, weight: StoredTensor, scale: StoredTensor) -> PackedMatrix:
     """8-bit floats with a scale per tensor, row or tile; scales of tiles may have axes of one between and after."""
-    if len(scale.shape) == 4 and isinstance(scale, SafeTensor):
+    if len(scale.shape) == 4 and scale.shape[1::2] == (1, 1) and isinstance(scale, SafeTensor):
         scale = dataclasses.replace(scale, shape=scale.shape[::2])
     by_tile = len(scale.shape) == 2 and scale.shape != (weight.shape[0], 1)
     return scaled(module, weight, scale, [TILE, TILE] if by_tile else None)

@@ -51,6 +51,7 @@ DAMAGES: list[tuple[str, str, Any, str]] = [
     ("gptq per row", "qweight", lambda words: words[:0], "qweight has no values\n  value: 0 x 128\n  Download"),
     ("fp8 by row", "weight", lambda codes: codes[:, :0], "weight has no values\n  value: 128 x 0\n  Download"),
     ("fp8 by row", "weight", lambda codes: codes[0], "weight must have 2 dimensions\n  value: 128"),
+    ("modelopt tiles", "weight_scale", lambda scales: scales.expand(-1, -1, -1, 2), "weight_scale must be 128 x 1: "),
     ("modelopt awq", "pre_quant_scale", lambda scale: scale.int(), "pre_quant_scale must be F64 or F32 or F16 or BF16\n  value: I32"),
 ]  # fmt: skip
 
