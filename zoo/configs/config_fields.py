@@ -69,7 +69,7 @@ def _in_fields(
     if not fields:
         return None
     for word, path in _others(problem, data).items():
-        if len(sources[path]) == 1 and sources[path][0].value == _at(data, path):
+        if len(sources[path]) == 1 and sources[path][0].value in (_at(data, path), MISSING):
             rule = rule.replace(f"{word}, which is", f"{path_text(sources[path][0].path)}, which is")
     if len(fields) == 1 and fields[0].value in (problem.value, MISSING):
         return Problem(rule, fields[0].path, problem.value, problem.remedy, Mark(where))
@@ -77,7 +77,7 @@ def _in_fields(
     values = " and ".join(
         f"{path_text(field.path)} {shorten(field.value)}" for field in fields if field.value is not MISSING
     )
-    remedy = "\n".join(filter(None, [f"It follows from {values}.", problem.remedy]))
+    remedy = "\n".join(filter(None, [values and f"It follows from {values}.", problem.remedy]))
     return Problem(f"{names}: {path_text(problem.path)} {rule}", (), problem.value, remedy, Mark(where))
 
 

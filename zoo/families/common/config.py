@@ -173,6 +173,7 @@ class Config:
     ) -> None:
         self.data, self.where, self.path = data, where, path
         self._read: set[str] = set()
+        self._names: set[tuple[str, ...]] = set()
         self._tensors = tensors
         self._neutral = neutral
         self._models: list[Config] = []
@@ -245,6 +246,7 @@ class Config:
     def any(self, *names: str) -> Any:
         """Return the value of a field unchecked, or None; refuse names of one field that state different values."""
         self._read.update(names)
+        self._names.add(names)
         aliases = [name for name in names if self.has(name)]
         for other in aliases[1:]:
             if self.data[other] != self.data[aliases[0]]:
@@ -326,8 +328,8 @@ class Config:
 
     @property
     def absent(self) -> Collection[str]:
-        """The names of fields that were read, and that the config does not state."""
-        return {name for name in self._read if not self.has(name)}
+        """The present names of fields that were read, and that the config does not state under any name."""
+        return {names[0] for names in self._names if not any(map(self.has, names))}
 
     def inner(self, name: str, without: Collection[str] = ()) -> Config:
         """Return the config of a model inside the config, empty if there is none, to be finished with it.
