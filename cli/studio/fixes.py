@@ -25,12 +25,12 @@ from specs.model.model import Model
 _MOST = 6
 """The most fixes that are offered for one problem."""
 
-_UNKNOWN = "is not a known key"
+_UNKNOWN, _NO_KIND = "is not a known key", "must be a registered"
 """The rule that an unknown key violates."""
 
 _QUOTED = re.compile(r"'([^']+)'")
 _PAIR = re.compile(r"\b([a-z_]+(?:\.[a-z_]+)*): (\{[^}]*\}|[\w.+-]+)")
-_PART = re.compile(r"(?:Did you mean|such as) (\{kind: [^}]*\})")
+_PART = re.compile(r"(?:Did you mean|such as) (\{kind: (?:[^{}]|\{[^{}]*\})*\})")
 _WORD = re.compile(r"[\w.+-]*\w")
 _GRAMMAR = {
     "Use",
@@ -99,7 +99,10 @@ def _helps(edited: str, problem: Problem, problems: Sequence[Problem], folder: P
         if problem.rule not in (REQUIRED, _UNKNOWN):
             return not new
         depth = len(problem.path)
-        return not any(rule == _UNKNOWN or path[:depth] == problem.path for path, rule in new)
+        return not any(
+            rule == _UNKNOWN or rule.startswith(_NO_KIND) or path[:depth] == problem.path
+            for path, rule in new
+        )
     return True
 
 
@@ -117,7 +120,7 @@ def _candidates(text: str, problem: Problem) -> Iterator[Candidate]:
         for value in start_values(text, path):
             yield f"Add {path[-1]}: {flow(value)}", _setting(text, path, value)
     if part := _PART.search(remedy):
-        yield _whole_part(text, path, part[1])
+        yield from _whole_part(text, path, part[1])
         return
     if "Did you mean" in remedy:
         for word in _QUOTED.findall(remedy):
@@ -167,11 +170,14 @@ def _meant(text: str, problem: Problem, word: str) -> Iterator[Candidate]:
     yield f"Move to {word}", lambda: with_value(without(text, path), goal, _value_at(text, path), _KEYS)
 
 
-def _whole_part(text: str, path: SpecPath, written: str) -> Candidate:
-    """All keys of a part that the remedy writes, at the part whose kind or value is wrong."""
+def _whole_part(text: str, path: SpecPath, written: str) -> Iterator[Candidate]:
+    """All keys of a part that the remedy writes, at the part whose kind or value is wrong; none if they are no YAML."""
     from specs.language.reading import read_text
 
-    keys: dict[str, Any] = read_text(written, "").data
+    try:
+        keys: dict[str, Any] = read_text(written, "").data
+    except SpecError:  # in the words of a plugin
+        return
     part = path[:-1] if path[-1] == "kind" else path
 
     def edit() -> str:
@@ -180,8 +186,8 @@ def _whole_part(text: str, path: SpecPath, written: str) -> Candidate:
             edited = with_value(edited, (*part, key), value, _KEYS)
         return edited
 
-    further = "".join(f", {key}: {value}" for key, value in keys.items() if key != "kind")
-    return f"Use {keys['kind']}{further}", edit
+    further = "".join(f", {key}: {flow(value)}" for key, value in keys.items() if key != "kind")
+    yield f"Use {keys['kind']}{further}", edit
 
 
 def _value_at(text: str, path: SpecPath) -> Any:

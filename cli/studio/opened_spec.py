@@ -57,8 +57,11 @@ def opened(reference: str) -> OpenedSpec:
     return OpenedSpec(path.name or reference, dump(resolved(named.spec)), weights=named.own_weights or "")
 
 
-def opened_below(reference: str, folder: Path) -> OpenedSpec:
-    """The spec that the page asks for: a preset, an address, a path below the studio's folder, or a hub id."""
+def opened_below(reference: str, folder: Path, otherwise: str = "") -> OpenedSpec:
+    """The spec that the page asks for: a preset, an address, a path below the studio's folder, or a hub id.
+
+    ``otherwise``: the preset to open where nothing has this name.
+    """
     if is_link(reference) or reference in preset_names():
         return opened(reference)
     if not reference.isprintable():
@@ -74,6 +77,8 @@ def opened_below(reference: str, folder: Path) -> OpenedSpec:
     if not path.exists() and hub_file(reference)[0] and not (folder / reference).parent.exists():
         return opened(reference)
     if not path.exists():
+        if otherwise in preset_names():
+            return opened(otherwise)
         locate(reference)  # suggests the nearest preset
     spec = opened(shell_path(folder / reference))
     return replace(spec, file=str(path.relative_to(folder.resolve()))) if spec.file else spec

@@ -59,7 +59,9 @@ class Works:
     def slow(self) -> dict[str, Work]:
         """The requests that may take seconds: files, the hub, meshes, and measurements."""
         return {
-            "open": lambda asked: self.opened(opened_below(asked.text("reference"), self.folder)),
+            "open": lambda asked: self.opened(
+                opened_below(asked.text("reference"), self.folder, asked.text("otherwise", ""))
+            ),
             "import": lambda asked: self.opened(imported(asked.text("config"))),
             "mesh": lambda asked: self.meshes.of(MeshQuestion.of(asked)),
             "measure": lambda asked: self.answers.measure(),

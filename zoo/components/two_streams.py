@@ -131,7 +131,7 @@ class TwoStreams(Block):
         mixed, (first, second) = self._mix(x, call), (x[..., : self.width], x[..., self.width :])
         first = self.norm_of("attention")(self.joined("attention", first, mixed[..., : self.width]))
         first = self.norm_of("feed_forward")(self.joined("feed_forward", first, self._feed(first, call)))
-        branch = cast(TwoStreamAttention, self.attention).second.projected(mixed[..., self.width :])
+        branch = self.attention.second.projected(mixed[..., self.width :])
         second = self.second_attention_norm(second + self.dropout(branch))
         second = self.second_feed_forward_norm(second + self.dropout(self.second_feed_forward(second)))
         return torch.cat((first, second), -1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import is_dataclass
 from functools import wraps
 from threading import Lock
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -97,12 +98,14 @@ def remembered(reading: Reading[Model, Rest, Result]) -> Reading[Model, Rest, Re
 
 
 def has_plugin(part: Any) -> bool:
-    """Whether a part of a spec is, or contains, a plugin's component."""
+    """Whether a part of a spec, or a context in which one is built, is or contains a plugin's component."""
     if isinstance(part, _VALUES):
         return False
     if isinstance(part, Spec):
         if isinstance(part, Component) and kind_of(part).implementation is not None:
             return True
+        return any(map(has_plugin, vars(part).values()))
+    if is_dataclass(part):
         return any(map(has_plugin, vars(part).values()))
     inner = part.values() if isinstance(part, Mapping) else part if isinstance(part, tuple) else ()
     return any(map(has_plugin, inner))

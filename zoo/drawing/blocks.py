@@ -106,7 +106,10 @@ class BlockReader:
     def _step(self, step: PathStep) -> Part:
         if not step.is_module:
             return Part("other", step.name, keys=self._block_keys)
-        if not step.method or self._spec.part_of(step.name) is not None:
+        inner = (
+            "." in step.name
+        )  # a module in a part, which the block's spec may describe as a part of its own
+        if not step.method or (inner and self._spec.part_of(step.name) is not None):
             return self._module(step.name, reads_encoder=step.reads_encoder)
         title = STREAM_METHODS.of(self._block.get_submodule(step.name))[step.method]
         if step.name in self._counted:

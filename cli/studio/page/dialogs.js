@@ -31,14 +31,11 @@ export function openDialog(start, opened) {
   const fault = message();
   const busy = h("p", { class: "quiet busy", role: "status" });
   const list = h("ul", { class: "presets", role: "listbox", "aria-label": "Presets" });
-  const take = async (name, data, otherwise) => {
+  const take = async (name, data) => {
     fault.textContent = "";
     busy.textContent = data.reference ? `Opening ${data.reference}…` : "Reading the config…";
     try {
-      const spec = await post(name, data).catch((error) => {
-        if (otherwise) return post(name, otherwise);
-        throw error;
-      });
+      const spec = await post(name, data);
       if (!dialog().open) return; // closed meanwhile
       opened(spec);
       close();
@@ -74,7 +71,7 @@ export function openDialog(start, opened) {
       event.preventDefault();
       const typed = search.value.trim();
       const first = list.querySelector("button b"); // unless what is typed is there, such as a checkpoint of that name
-      if (typed) take("open", { reference: typed }, first && !/[/\\]|\.(ya?ml|json|gguf)$/.test(typed) && { reference: first.textContent });
+      if (typed) take("open", { reference: typed, otherwise: first && !/[/\\]|\.(ya?ml|json|gguf)$/.test(typed) ? first.textContent : "" });
     },
   } });
   list.addEventListener("keydown", (event) => {

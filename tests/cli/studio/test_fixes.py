@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from cli.studio.fixes import fixes
 from cli.studio.problems import problem_data
 from cli.studio.typed_spec import TypedSpec
-from specs.base.errors import SpecError
+from specs.base.errors import Problem, SpecError
 from tests.cli.studio.conftest import text_of
 
 Labels = Callable[[str], dict[str, list[str]]]
@@ -54,6 +56,29 @@ def test_the_name_of_a_paper_brings_all_that_it_means(folder: Path) -> None:
     (problem,) = problem_data(text, caught.value, folder)
     (fix,) = problem["fixes"]
     assert "{kind: gated, hidden: 3072, activation: silu}" in fix["text"]
+
+
+@pytest.mark.parametrize(
+    ("written", "labels"),
+    [
+        ("{kind: sinusoidal, base: 100}", ["Use sinusoidal, base: 100"]),
+        (
+            "{kind: rope, scaling: {kind: linear, factor: 2.0}}",
+            ["Use rope, scaling: {kind: linear, factor: 2.0}"],
+        ),
+        ("{kind: rope, scaling: {kind: linear", []),
+        ("{kind: [}", []),
+    ],
+)
+def test_a_remedy_of_a_plugin_may_write_any_part(folder: Path, written: str, labels: list[str]) -> None:
+    problem = Problem("must be another", ("position",), "learned", f"Write a mapping, such as {written}.")
+    found = fixes(GPT2, problem, [problem], folder, time.monotonic() + 10)
+    assert [fix.label for fix in found] == labels
+
+
+def test_no_fix_names_a_kind_that_a_part_cannot_have(fixes_of: Labels) -> None:
+    labels = fixes_of(GPT2.replace("kind: mlp", "kind: moe"))
+    assert labels["decoder.block.feed_forward.hidden"] == ["Set feed_forward.kind: mlp", "Remove hidden"]
 
 
 def test_fixes_leave_no_problem_of_their_own(folder: Path) -> None:

@@ -181,6 +181,18 @@ def test_references_are_refused_in_the_words_of_the_command(
         assert words in command_refuses("show", reference), reference
 
 
+def test_a_preset_is_opened_for_words_that_name_nothing_and_not_for_a_checkpoint_that_is_wrong(
+    page: Page, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    assert page.post("open", reference="tiny gpt", otherwise="tiny-gpt").json()["preset"] == "tiny-gpt"
+    (folder / "tiny").mkdir(exist_ok=True)
+    (folder / "tiny/config.json").write_text(json.dumps({**CONFIG, "n_head": 7}))
+    words = " ".join(page.post("open", reference="tiny", otherwise="tiny-gpt").json()["error"].split())
+    assert "n_head: must divide n_embd" in words
+    assert "no preset" in page.post("open", reference="no preset", otherwise="none").json()["error"]
+
+
 def test_a_hub_id_is_resolved_by_the_resolver_of_all_commands(
     page: Page, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

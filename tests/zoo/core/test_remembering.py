@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from specs.base.base import Component
 from specs.base.registry import Kind
+from specs.kinds.position import PositionKind
 from specs.language.load import load
 from specs.model.model import Model
-from zoo.core.remembering import remembered
+from zoo.context import StackContext
+from zoo.core.remembering import parts_key, remembered
 
 
 def test_a_reading_is_taken_once_for_what_it_depends_on() -> None:
@@ -50,3 +53,15 @@ def test_a_plugins_component_is_read_each_time(monkeypatch: pytest.MonkeyPatch) 
     for _ in range(2):
         reading(load("tiny-gpt"))
     assert taken == ["tiny-gpt"] * 2
+
+
+def test_a_plugins_position_of_the_whole_model_is_read_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    def kind(part: Component) -> Kind:
+        return Kind(type(part), "a.plugin" if isinstance(part, PositionKind) and not part.is_none else None)
+
+    monkeypatch.setattr("zoo.core.remembering.kind_of", kind)
+    spec = load("torch-transformer")
+    assert spec.encoder is not None
+    assert spec.encoder.position is None
+    assert parts_key(spec.encoder) is not None
+    assert parts_key(spec.encoder, StackContext.of(spec, "encoder")) is None

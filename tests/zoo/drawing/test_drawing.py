@@ -30,8 +30,11 @@ from tests.thinned import one_in
 from tests.zoo.drawing.drawn import all_texts, check_drawing
 from zoo.builder import assemble
 from zoo.checks import check_shapes
+from zoo.components.block import Block
 from zoo.components.embedding import Embedding
+from zoo.components.feed_forward import MLP
 from zoo.context import StackContext
+from zoo.core.facts import STREAM_METHODS
 from zoo.drawing import blocks as drawn_blocks
 from zoo.drawing import draw_mermaid, draw_png, draw_scene, draw_svg
 from zoo.drawing import text as drawn_text
@@ -754,3 +757,18 @@ def test_mixers_are_described(preset: str, words: list[str]) -> None:
     text = " ".join(text.text for text in all_texts(draw_scene(load(preset))))
     for word in words:
         assert word in text
+
+
+def test_methods_that_a_part_states_are_drawn_in_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each has its title, and the parameters count once."""
+    for name in ("widen", "shrink"):
+        monkeypatch.setattr(MLP, name, lambda part, x: x, raising=False)
+    monkeypatch.setattr(MLP, STREAM_METHODS.name, {"widen": "Widening", "shrink": "Shrinking"}, raising=False)
+    monkeypatch.setattr(
+        Block, "_feed", lambda block, x, call: block.feed_forward.shrink(block.feed_forward.widen(x))
+    )
+    diagram = read(load("tiny-gpt"))
+    check_all(diagram)
+    titles = [part.title for part in diagram.parts()]
+    assert titles.count("Widening") == titles.count("Shrinking") == 1
+    assert "Feed-forward" not in titles
