@@ -17,7 +17,7 @@ from zoo.families.common.heads import BODY, language_modeling
 from zoo.families.common.hybrid import LINEAR, LayersOf
 from zoo.families.common.layers import FULL, Layers
 from zoo.families.common.rope import RopeField
-from zoo.families.common.template import Data
+from zoo.families.common.template import Data, FieldContext, UnfitError
 from zoo.families.common.tensors import Rule, Tensors, affine, modules, projections, same
 from zoo.families.common.transforms import Depthwise
 
@@ -49,12 +49,20 @@ def _root_in_bfloat16(config: Config) -> float:
     return float(value)
 
 
+def _unlimited(length: int | None, context: FieldContext) -> None:
+    """Refuse a context length, which a written config, and so reading it back, would leave out."""
+    if length is not None:
+        raise UnfitError(f"context_length {length}")
+
+
 _HIDDEN = f.Mapped(
     f.Int("intermediate_size", default=7680), lambda both: both // 2, lambda hidden: 2 * hidden
 )
 """The width of feed-forwards, stated as the width of gate and up together."""
 
-_CONTEXT = f.Derived(lambda config: None)
+_CONTEXT = f.Computed(None, lambda none, config: None, _unlimited)
+"""No limit: the reference has no field for one."""
+
 _D_MODEL = f.Positive("hidden_size", default=2560)
 _HEADS = Heads(_D_MODEL, f.Int("num_attention_heads", default=10), has_head_dim=False)
 _WINDOW, _BIAS = (

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
 import transformers as hf
 from hypothesis import strategies as st
 
 from tests.parity.families.draws import EPS, FLAG, VOCAB, WINDOW
 from tests.parity.families.mixers import MixerTests
+from zoo.configs.exporting import NoFamilyError, write_config
+from zoo.configs.importing import spec_of_config
+from zoo.families.common.config import Config
 
 
 class TestRecurrentGemma(MixerTests):
@@ -30,6 +34,11 @@ class TestRecurrentGemma(MixerTests):
         ("block_types", ["recurrent", "mamba"], "must be a list of recurrent and attention"),
         ("max_position_embeddings", 64, "unsupported fields"),
     )
+
+    def test_has_no_context_length(self):
+        spec = spec_of_config(Config(self.configured("windows").to_dict(), "config.json"), name="tiny")
+        with pytest.raises(NoFamilyError, match="no field for\n  context_length 77"):
+            write_config(spec.model_copy(update={"context_length": 77}), "recurrent_gemma")
 
     @staticmethod
     def draw(data):
