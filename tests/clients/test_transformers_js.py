@@ -154,7 +154,8 @@ def test_encoders_of_texts(model_type: str, more: dict[str, Any], tmp_path: Path
             expected = origin.model(**origin.tokenizer(text, return_tensors="pt")).last_hidden_state
         far = difference(torch.tensor(answer["vectors"]), expected)
         print(f"{model_type}, {text!r}: transformers.js differs from transformers by at most {far:.1e}")
-        assert far < 1e-5
+        # transformers itself differs by 1.5e-5 from float64 (EuroBERT), more or less on another processor.
+        assert far < 2e-5
 
 
 @pytest.mark.parametrize("model_type", ["beit", "deit", "dinov2", "dinov3_vit"])
