@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 from zoo.drawing.diagram import AttentionPart, ExpertsPart, Part
 from zoo.drawing.pieces import Inlet, Piece, Port
@@ -51,7 +52,7 @@ class BoxLayout:
         needed = max(
             text_width(part.title, MEDIUM, bold=True), *(text_width(d, SMALL) for d in part.details), 0
         )
-        width = max(width, min(needed + 2 * INSET + 1, WIDE))
+        width = max(width, min(math.ceil(needed) + 2 * INSET + 1, WIDE))
         room = width - 2 * INSET
         count_width = text_width(part.count, SMALL)
         beside_title = text_width(part.title, MEDIUM, bold=True) + count_width + 10 <= room

@@ -6,6 +6,7 @@ with an encoder, whose lines enter on the left.  Parts added from the side stand
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 from zoo.drawing import pieces
@@ -169,7 +170,7 @@ class ColumnLayout(BoxLayout):
         inner = self._pile(element.way)
         plain, around = WIDE / 2 + PILE + 2, WIDE / 2 + PILE + 2 + GAP  # equal widths for most frames
         least = (plain, around) if self._mirrored else (around, plain)
-        label_room = min(text_width(element.label, MEDIUM, bold=True), WIDE) + 9
+        label_room = min(math.ceil(text_width(element.label, MEDIUM, bold=True)), WIDE) + 9
         left, right = max(inner.left, least[0], label_room) + 12, max(inner.right, least[1]) + 12
         height = 14 + inner.height + 30
         label = Text(

@@ -15,14 +15,21 @@ _CORNER = 7.0
 
 
 def svg(scene: Scene) -> str:
-    """The document.  In a page, the page's custom properties of the same names set the colours."""
+    """The document, with its dark colours."""
     dark = "".join(f"--{name}:{colours[1]};" for name, colours in COLOURS.items())
+    return svg_element(
+        scene, f"<style>@media (prefers-color-scheme: dark) {{ svg:root {{ {dark} }} }}</style>"
+    )
+
+
+def svg_element(scene: Scene, *definitions: str) -> str:
+    """The element with its definitions.  In a page, the page's custom properties of the names of colours set them."""
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="zoo-drawing" role="img" width="{_n(scene.width)}" height="{_n(scene.height)}" '
         f'viewBox="0 0 {_n(scene.width)} {_n(scene.height)}" font-family="{escape(FONTS)}">',
         f"<title>{_text(scene.title)}</title>",
         f"<desc>{_text(scene.description)}</desc>",
-        f"<style>@media (prefers-color-scheme: dark) {{ svg:root {{ {dark} }} }}</style>",
+        *definitions,
         f'<rect width="100%" height="100%" fill="{_colour("ground")}"/>',
     ]
     frames = [box for box in scene.boxes if box.shape == "frame"]

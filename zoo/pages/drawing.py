@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from zoo.drawing.scene import Scene
-from zoo.drawing.svg import svg
+from zoo.drawing.svg import svg_element
 
 _MARGIN = 12.0
 
@@ -25,4 +25,4 @@ def untitled(scene: Scene) -> Scene:
 
 def inline_svg(scene: Scene) -> str:
     """The SVG of a scene for a page with a heading."""
-    return svg(untitled(scene))
+    return svg_element(untitled(scene))
