@@ -101,11 +101,9 @@ def has_plugin(part: Any) -> bool:
     """Whether a part of a spec, or a context in which one is built, is or contains a plugin's component."""
     if isinstance(part, _VALUES):
         return False
-    if isinstance(part, Spec):
-        if isinstance(part, Component) and kind_of(part).implementation is not None:
-            return True
-        return any(map(has_plugin, vars(part).values()))
-    if is_dataclass(part):
+    if isinstance(part, Component) and kind_of(part).implementation is not None:
+        return True
+    if isinstance(part, Spec) or is_dataclass(part):
         return any(map(has_plugin, vars(part).values()))
     inner = part.values() if isinstance(part, Mapping) else part if isinstance(part, tuple) else ()
     return any(map(has_plugin, inner))
