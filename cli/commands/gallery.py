@@ -40,7 +40,7 @@ def gallery(
     from time import perf_counter
 
     from cli.options.files import check_place, write_own
-    from cli.terminal.progress import stage_progress
+    from cli.terminal.progress import counted_progress
     from cli.terminal.render import print_json, say
     from specs.base.errors import UserError
     from specs.language.catalog import presets
@@ -58,7 +58,7 @@ def gallery(
     from zoo.pages.gallery import gallery_page
 
     started = perf_counter()
-    with stage_progress(quiet=as_json) as progress:
+    with counted_progress("cards", quiet=as_json) as progress:
         text = gallery_page(chosen, earlier, progress)
     write_own(output, text.encode(), ".html")
     size = output.stat().st_size

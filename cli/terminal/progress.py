@@ -1,4 +1,4 @@
-"""The live line: one line on standard error while work goes on; silent unless that is a terminal."""
+"""The live line: one line on standard error while work goes on, in a terminal."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from cli.terminal.ending import end_if_asked
+from cli.terminal.render import say
 from specs.base.printable import printable
 from zoo.core.units import byte_text
 
@@ -21,6 +22,7 @@ _SPINNER = ("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏", "|/-\\")
 _BAR = ("━─", "#-")
 _CELLS = 16
 _RATE = 10
+_LINES = 10
 _ESTIMATED_AFTER = 1.0
 """Seconds of a step before the time left is estimated."""
 
@@ -130,6 +132,21 @@ def stage_progress(*, quiet: bool, since: float | None = None) -> Iterator[Calla
 
 def _bytes(done: int, total: int) -> str:
     return f"{byte_text(done)} of {byte_text(total)}"
+
+
+@contextmanager
+def counted_progress(things: str, *, quiet: bool) -> Iterator[Callable[[int, int], None]]:
+    """A live line for many equal steps, by the number done of a total; without a terminal, a line for each tenth of them."""
+    in_terminal = sys.stderr.isatty()
+    with live_line(quiet=quiet) as show:
+
+        def on_step(done: int, total: int) -> None:
+            show(things, done, total, f"{done} of {total}")
+            is_tenth = done * _LINES // total > max(done - 1, 0) * _LINES // total
+            if is_tenth and not quiet and not in_terminal:
+                say(f"[{done}/{total}] {things}", err=True)
+
+        yield on_step
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict
 from multiprocessing import get_context
@@ -17,7 +17,6 @@ from markupsafe import Markup
 from specs.forms.kinship import Structure, family_tree
 from specs.language.catalog import ARCHITECTURES, Preset
 from specs.language.load import load
-from zoo.core.progress import Progress, Stage
 from zoo.pages.gallery_card import PRECISION, Card, digest_of, make_card
 from zoo.pages.gallery_tree import tree_svg
 from zoo.pages.page import asset, embedded, page
@@ -29,12 +28,15 @@ _WORKERS, _ENOUGH = 8, 25
 """Most worker processes, and the cards from which on a second one is worth its start."""
 
 
+Progress = Callable[[int, int], None]
+"""Called with the number of cards that are made, and of all to make."""
+
+
 def gallery_page(
-    presets: Sequence[Preset], earlier: str = "", progress: Progress = lambda stage: None
+    presets: Sequence[Preset], earlier: str = "", progress: Progress = lambda done, total: None
 ) -> str:
     """The page of some presets.  Cards that the page ``earlier`` has, and that would be the same, are taken from it."""
     cards = _cards(presets, _kept(earlier), progress)
-    progress(Stage("family tree"))
     dated = [preset for preset in presets if preset.year is not None]
     nodes = family_tree(
         [(preset.name, preset.year or 0, Structure.of(load(preset.name))) for preset in dated]
@@ -97,11 +99,10 @@ def _cards(presets: Sequence[Preset], kept: Mapping[str, Card], progress: Progre
     workers = min(_WORKERS, os.cpu_count() or 1, len(missing) // _ENOUGH)
     made = _made_by(workers, missing) if workers > 1 else ((preset, make_card(preset)) for preset in missing)
     if missing:
-        progress(Stage(f"card 1 of {len(missing)}: {missing[0].name}"))
-    for number, (preset, card) in enumerate(made, 2):
+        progress(0, len(missing))
+    for done, (preset, card) in enumerate(made, 1):
         cards[preset.name] = card
-        if number <= len(missing):
-            progress(Stage(f"card {number} of {len(missing)}, after {preset.name}"))
+        progress(done, len(missing))
     return cards
 
 

@@ -43,13 +43,14 @@ class Card:
 def make_card(preset: Preset) -> Card:
     """The card of a preset."""
     spec = load(preset.name)
+    costs = report(spec, precision=PRECISION)
     content = {
-        "drawing": inline_svg(draw_scene(spec)),
+        "drawing": inline_svg(draw_scene(spec, costs.folded)),
         "yaml": dump(resolved(spec)),
         "spec": {key: value for key, value in full(spec).items() if key not in _ABOUT},
     }
     packed = zlib.compress(json.dumps(content, separators=(",", ":")).encode(), 9)
-    index = {**asdict(preset), **_sizes(spec), **figures(report(spec, precision=PRECISION))}
+    index = {**asdict(preset), **_sizes(spec), **figures(costs)}
     return Card(digest_of(preset), index, base64.b64encode(packed).decode())
 
 

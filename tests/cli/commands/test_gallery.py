@@ -20,6 +20,7 @@ def test_a_gallery_of_some_presets(tmp_path: Path) -> None:
     result = invoke("gallery", "tiny-gpt", "-o", str(path))
     assert result.exit_code == 0
     assert "1 preset" in result.stdout
+    assert result.stderr == "[1/1] cards\n"
     assert "Gallery of architectures" in path.read_text("utf-8")
     again = invoke("gallery", "tiny-gpt", "-o", str(path), "--json")
     data = json.loads(again.stdout)

@@ -36,3 +36,23 @@ def test_it_shows_the_step_and_its_progress_in_one_line(tmp_path: Path) -> None:
 def test_it_is_silent_without_a_terminal() -> None:
     done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("done\n", "")
+
+
+MANY = """
+from cli.terminal.progress import counted_progress
+with counted_progress("cards", quiet={quiet}) as show:
+    for done in range(26):
+        show(done, 25)
+"""
+
+
+def test_equal_steps_are_a_line_for_each_tenth_without_a_terminal() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", MANY.format(quiet=False)], capture_output=True, text=True, check=True
+    )
+    tenths = [3, 5, 8, 10, 13, 15, 18, 20, 23, 25]
+    assert done.stderr.splitlines() == [f"[{count}/25] cards" for count in tenths]
+    quiet = subprocess.run(
+        [sys.executable, "-c", MANY.format(quiet=True)], capture_output=True, text=True, check=True
+    )
+    assert quiet.stderr == ""
