@@ -25,8 +25,12 @@ from specs.model.model import Model
 _MOST = 6
 """The most fixes that are offered for one problem."""
 
-_UNKNOWN, _NO_KIND = "is not a known key", "must be a registered"
-"""The rule that an unknown key violates."""
+_UNKNOWN, _NO_KIND, _NO_MAPPING = (
+    "is not a known key",
+    "must be a registered",
+    "must be a mapping with a `kind`",
+)
+"""The rules, or their beginnings, that an unknown key, an unknown kind and a bare word violate."""
 
 _QUOTED = re.compile(r"'([^']+)'")
 _PAIR = re.compile(r"\b([a-z_]+(?:\.[a-z_]+)*): (\{[^}]*\}|[\w.+-]+)")
@@ -87,7 +91,8 @@ def fixes(text: str, problem: Problem, problems: Sequence[Problem], folder: Path
 def _helps(edited: str, problem: Problem, problems: Sequence[Problem], folder: Path) -> bool:
     """Whether a problem is gone, and no other has come in its place.
 
-    A key that is read at last may call for others: rules between keys are checked once every key is known.
+    A key that is read at last may call for others: rules between keys are checked once every key is known. A bare word that
+    becomes a part may call for the part's keys.
     """
     try:
         TypedSpec.read(edited, folder)
@@ -96,9 +101,11 @@ def _helps(edited: str, problem: Problem, problems: Sequence[Problem], folder: P
         new = left - {(other.path, other.rule) for other in problems}
         if (problem.path, problem.rule) in left:
             return False
+        depth = len(problem.path)
+        if problem.rule.startswith(_NO_MAPPING):
+            return all(rule == REQUIRED and path[:depth] == problem.path for path, rule in new)
         if problem.rule not in (REQUIRED, _UNKNOWN):
             return not new
-        depth = len(problem.path)
         return not any(
             rule == _UNKNOWN or rule.startswith(_NO_KIND) or path[:depth] == problem.path
             for path, rule in new
@@ -178,7 +185,7 @@ def _whole_part(text: str, path: SpecPath, written: str) -> Iterator[Candidate]:
         keys: dict[str, Any] = read_text(written, "").data
     except SpecError:  # in the words of a plugin
         return
-    part = path[:-1] if path[-1] == "kind" else path
+    part = path[:-1] if path[-1] in keys else path
 
     def edit() -> str:
         edited = text

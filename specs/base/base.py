@@ -238,8 +238,12 @@ class Slot:
     def _example(self, value: Any, kinds: Mapping[str, registry.Kind]) -> str:
         if not isinstance(value, str):
             return f"Write a mapping with a kind: {', '.join(kinds)}."
-        kind = value if value in kinds else misspelt(value, kinds) or next(iter(kinds))
-        return f"Write a mapping, such as {written(kind_meant(self.name, value) or {'kind': kind})}."
+        meant = kind_meant(self.name, value)
+        if meant is None and (kind := value if value in kinds else misspelt(value, kinds)):
+            meant = {"kind": kind}
+        if meant is None:
+            return f"Write a mapping with a kind: {', '.join(kinds)}."
+        return f"Write a mapping, such as {written(meant)}."
 
     def _remedy(self, name: Any, kinds: Mapping[str, registry.Kind]) -> str:
         meant = kind_meant(self.name, str(name))

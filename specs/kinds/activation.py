@@ -51,3 +51,20 @@ GATE_TITLES = {
     "xielu": "GLU with xIELU",
 }
 """Gated feed-forwards by their activation (Shazeer, 2020)."""
+
+PUBLISHED_NAMES: dict[str, Activation] = {
+    "gelu": "gelu",
+    "gelu_new": "gelu_tanh",
+    "gelu_pytorch_tanh": "gelu_tanh",
+    "gelu_fast": "gelu_tanh",
+    "gelu_python": "gelu",
+    "relu": "relu",
+    "relu2": "relu2",
+    "silu": "silu",
+    "swish": "silu",
+    "quick_gelu": "quick_gelu",
+    "tanh": "tanh",
+    "sigmoid": "sigmoid",
+    "linear": "identity",
+}
+"""The names of activations in configs (``transformers.activations``), and ours."""

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args, get_origin
 
 from pydantic import ValidationError
 
 from specs.base.base import Spec
 from specs.base.errors import MISSING, Problem, SpecError, SpecPath
+from specs.base.kind_synonyms import written
 from specs.base.suggest import boolean_remedy, suggestion
 from specs.language.document import MAX_DIGITS, Document
 from specs.language.scalars import resolve
 from specs.language.unknown_key import remedy_for
+from specs.language.value_synonyms import value_meant
 from specs.model.model import Model
 from specs.model.stack import LayerRun
 
@@ -72,7 +74,8 @@ def _problem(line: Any, document: Document, root: type[Spec]) -> Problem:
             rule, remedy = context["rule"], context["remedy"]
         case "literal_error":
             words = [word.strip("' ") for word in context["expected"].replace(" or ", ", ").split(",")]
-            rule, remedy = f"must be {context['expected']}", suggestion(str(line["input"]), words)
+            rule = f"must be {context['expected']}"
+            remedy = _word_remedy(path, str(line["input"]), words, document.data)
         case "string_pattern_mismatch":
             rule, remedy = f"must match {context['pattern']}", "Use letters, digits and . _ - + = , @ only."
         case "model_type":
@@ -82,6 +85,19 @@ def _problem(line: Any, document: Document, root: type[Spec]) -> Problem:
         case _:
             rule, remedy = _rule_text(line["msg"]), _nearest(line["type"], line["input"], context)
     return Problem(rule, path, line["input"], remedy, document.mark_of(path))
+
+
+def _word_remedy(path: SpecPath, word: str, words: Sequence[str], data: Any) -> str:
+    """The remedy for a word that is none of some: the one that it names elsewhere, or misspells."""
+    key, kind = str(path[-1]), None
+    for part in path[:-1]:
+        data = data[part]
+    if isinstance(data, dict):
+        kind = data.get("kind")
+    meant = value_meant(key, word, kind)
+    if meant is None or meant[key] not in words:
+        return suggestion(word, words)
+    return f"Did you mean {written(meant) if 'kind' in meant else repr(meant[key])}?"
 
 
 def _addition(path: SpecPath, root: type[Spec]) -> str:

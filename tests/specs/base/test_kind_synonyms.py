@@ -53,9 +53,17 @@ def test_all_faults_of_a_hand_written_llama_are_told_at_once_and_once_per_cause(
         ("decoder.block.norm=rmsnorm", "Write a mapping, such as {kind: rms_norm}."),
         ("decoder.block.attention=gqa", "Write a mapping, such as {kind: grouped_query}."),
         ("decoder.block.feed_forward=geglu", "Write a mapping, such as {kind: gated, activation: gelu}."),
+        (
+            "decoder.block.feed_forward=other",
+            "Write a mapping with a kind: mlp, gated, mixture, side_by_side.",
+        ),
+        ("decoder.block.feed_forward.activation=swiglu", "Did you mean {kind: gated, activation: silu}?"),
+        ("decoder.block.feed_forward.activation=relu_squared", "Did you mean 'relu2'?"),
+        ("decoder.block.feed_forward.activation=swish", "Did you mean 'silu'?"),
+        ("decoder.block.feed_forward.activation=reluu", "Did you mean 'relu'?"),
     ],
 )
-def test_a_word_in_the_place_of_a_mapping_is_understood(assignment: str, remedy: str) -> None:
+def test_a_word_of_another_library_is_understood(assignment: str, remedy: str) -> None:
     with pytest.raises(SpecError) as refused:
         load("tiny-gpt", [assignment])
     assert [problem.remedy for problem in refused.value.problems] == [remedy]

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from specs.base.base import Component
 from specs.base.suggest import suggestion
-from specs.kinds.activation import Activation as Name
+from specs.kinds.activation import PUBLISHED_NAMES as ACTIVATIONS
 from specs.kinds.attention import ProjectionBiases
 from zoo.families.common.config import Config
 from zoo.families.common.template import Data, Field, FieldContext, Template, UnfitError, joined, read, write
@@ -199,26 +199,8 @@ class Choice(Field):
         raise UnfitError(f"{context.key} {value}")
 
 
-ACTIVATIONS: dict[str, Name] = {
-    "gelu": "gelu",
-    "gelu_new": "gelu_tanh",
-    "gelu_pytorch_tanh": "gelu_tanh",
-    "gelu_fast": "gelu_tanh",
-    "gelu_python": "gelu",
-    "relu": "relu",
-    "relu2": "relu2",
-    "silu": "silu",
-    "swish": "silu",
-    "quick_gelu": "quick_gelu",
-    "tanh": "tanh",
-    "sigmoid": "sigmoid",
-    "linear": "identity",
-}
-"""The names of activations in configs (``transformers.activations``), and ours.  The first of several is written, unless another is the default."""
-
-
 class Activation(Choice):
-    """The name of an activation.  The default is written where several names mean the same."""
+    """The name of an activation.  Of several names the first is written, unless another is the default."""
 
     def __init__(self, name: str, default: Template, *, also: tuple[str, ...] = ()) -> None:
         first = {word: meaning for word, meaning in ACTIVATIONS.items() if word == default}
