@@ -70,6 +70,9 @@ def test_this_machine_is_measured_by_a_button_and_is_a_device_then(studio: Studi
     assert "this" in studio.browser.one("#card-fits").text.split()
 
 
+SPAN = "const box = arguments[0].getBBox(); return [box.y, box.y + box.height];"
+
+
 def test_a_spec_is_trained_against_its_base_with_live_curves(studio: StudioPage) -> None:
     studio.open()
     open_preset(studio, "tiny-gpt")
@@ -81,6 +84,10 @@ def test_a_spec_is_trained_against_its_base_with_live_curves(studio: StudioPage)
     studio.until(lambda: studio.browser.all("#learned"), 120)
     assert "tiny-gpt" in studio.browser.one("#learned").text
     assert len(studio.browser.all("#losses .curve")) == 2
+    spans = [studio.browser.run(SPAN, each) for each in studio.browser.all("#losses .curve, #losses .chance")]
+    top, bottom = min(span[0] for span in spans), max(span[1] for span in spans)
+    assert 14 <= top < bottom <= 170  # within the axes, of which short runs fill most
+    assert bottom - top > 0.7 * (170 - 14)
     label = str(studio.browser.one("#losses svg").get_attribute("aria-label"))
     assert label.startswith("Loss in training: base ")
     assert "base: tiny-gpt" in studio.browser.one(".result table").text

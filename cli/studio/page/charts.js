@@ -74,6 +74,15 @@ function decades(low, high, most = 7) {
   return Array.from({ length: Math.floor((last - first) / step) + 1 }, (_, i) => 10 ** (first + i * step));
 }
 
+// Ticks of an even axis: three to six round values, no closer than the least step.
+function even(low, high, least) {
+  const rough = Math.max((high - low) / 5, least);
+  const power = 10 ** Math.floor(log(rough) + 1e-9);
+  const step = power * [1, 2, 5, 10].find((times) => power * times >= rough * (1 - 1e-9));
+  const first = Math.ceil(low / step - 1e-9);
+  return Array.from({ length: Math.floor(high / step + 1e-9) - first + 1 }, (_, i) => (first + i) * step);
+}
+
 // Bytes over the context; the base dashed.
 export function cacheCurve(cache, length) {
   const height = 170;
@@ -134,19 +143,23 @@ export function rooflineChart(device, stages) {
 export function lossCurves(curves, steps, chance) {
   const height = 200;
   const [left, right, top, bottom] = [44, 12, 14, 30];
-  const most = Math.max(chance || 0, ...curves.flatMap((curve) => curve.points.map(([, loss]) => loss)), 1e-6) * 1.05;
+  const lines = curves.map((curve) => smooth(curve.points, Math.max(1, Math.round(steps / 50))));
+  const losses = [...(chance ? [chance] : []), ...lines.flat().map(([, loss]) => loss)];
+  const [least, most] = losses.length ? [Math.min(...losses), Math.max(...losses)] : [0, 1];
+  const margin = 0.08 * (most - least) || Math.max(most / 2, 1e-6);
+  const [low, high] = [least < most / 3 ? 0 : least - margin, most + margin];
   const x = (step) => left + (step / steps) * (WIDTH - left - right);
-  const y = (loss) => height - bottom - (loss / most) * (height - top - bottom);
+  const y = (loss) => height - bottom - ((loss - low) / (high - low)) * (height - top - bottom);
   const told = curves.filter((curve) => curve.points.length).map((curve) => `${curve.name} ${curve.points.at(-1)[1].toFixed(3)}`);
   return picture(height, `Loss in training${told.length ? `: ${told.join(", ")}` : ""}`,
-    [0, most / 2, most].map((loss) => [
+    even(low, high, 1e-3).map((loss) => [
       s("line", { x1: left, x2: WIDTH - right, y1: y(loss), y2: y(loss), class: "grid" }),
-      s("text", { x: left - 6, y: y(loss) + 4, "text-anchor": "end", class: "tick" }, loss.toFixed(2)),
+      s("text", { x: left - 6, y: y(loss) + 4, "text-anchor": "end", class: "tick" }, String(Number(loss.toFixed(3)))),
     ]),
-    [0, 0.25, 0.5, 0.75, 1].map((share) => s("text", { x: x(steps * share), y: height - 14, "text-anchor": "middle", class: "tick" }, whole(steps * share))),
+    even(0, steps, 1).map((step) => s("text", { x: x(step), y: height - 14, "text-anchor": "middle", class: "tick" }, whole(step))),
     s("text", { x: (left + WIDTH) / 2, y: height - 2, "text-anchor": "middle", class: "tick" }, "steps"),
     chance ? [s("line", { x1: left, x2: WIDTH - right, y1: y(chance), y2: y(chance), class: "chance" }), s("text", { x: WIDTH - right, y: y(chance) - 4, "text-anchor": "end", class: "tick" }, "guessing")] : null,
-    curves.map((curve) => curve.points.length && s("path", { class: curve.base ? "curve base" : "curve", d: smooth(curve.points, Math.max(1, Math.round(steps / 50))).map(([step, loss], i) => `${i ? "L" : "M"}${x(step).toFixed(1)} ${y(loss).toFixed(1)}`).join("") })));
+    curves.map((curve, number) => curve.points.length && s("path", { class: curve.base ? "curve base" : "curve", d: lines[number].map(([step, loss], i) => `${i ? "L" : "M"}${x(step).toFixed(1)} ${y(loss).toFixed(1)}`).join("") })));
 }
 
 function smooth(points, wide) {
