@@ -66,6 +66,8 @@ def _cache(cache: CacheSizes, lengths: Lengths) -> str:
     if not cache.bytes_per_token:
         return f"{needed} of constant size"
     parts = [f"{byte_text(cache.bytes_per_token)} per token, {needed} for {lengths.batch:,} x {tokens:,}"]
+    if cache.latent_bytes_per_token is not None:
+        parts.append(f"({cache.form}; as latents {byte_text(cache.latent_bytes_per_token)} per token)")
     if cache.encoder:
         parts.append(f"and {lengths.source:,} of the encoder")
     if cache.windowed:

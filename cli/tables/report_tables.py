@@ -194,7 +194,8 @@ def _print_memory(report: Report, target: str) -> None:
             )
             rows.append(["", f"{windows}; {byte_text(held)} if all tokens are kept, as exported"])
         if cache.latent_bytes_per_token is not None:
-            rows.append(["", f"{byte_text(cache.latent_bytes_per_token)} per token if latents are cached"])
+            latents = byte_text(cache.latent_bytes_per_token)
+            rows.append(["", f"{cache.form}, as exported; {latents} per token if latents are cached"])
     width = max(len(name) for name, _ in rows)
     for name, text in rows:
         say(f"{name:{width}}   {text}")

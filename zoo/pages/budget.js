@@ -112,7 +112,7 @@ const BUDGET = (() => {
       const about = windowed ? "windowed layers keep only their window" : "all that the layers keep";
       const state = cached(1n, 0n, 0n);
       if (state) rows.push([described("states of constant size", "for one sequence of any length"), figure(state, "B")]);
-      rows.push([described("cache of one more token", `in ${computed()}, for one sequence`), figure(cached(1n, 1n, 0n) - state, "B")]);
+      rows.push([described("cache of one more token", [budget.cache.form, `in ${computed()}`, "for one sequence"].filter(Boolean).join(", ")), figure(cached(1n, 1n, 0n) - state, "B")]);
       rows.push([described("cache after the prompt", `${about}; T = ${at.T}`), figure(cached(at.B, at.T, source()), "B")]);
       rows.push([described("cache before a step", `${about}; P = ${at.P}`), figure(cached(at.B, past(), source()), "B")]);
     }

@@ -47,7 +47,12 @@ def _cache_data(report: Report) -> dict[str, Any] | None:
     own = [
         [str(cached.layers * cached.values), cached.window] for cached in report.cache.own if cached.values
     ]
-    return {"own": own, "encoder": str(report.cache.encoder), "state": report.cache.state_bytes}
+    return {
+        "own": own,
+        "encoder": str(report.cache.encoder),
+        "state": report.cache.state_bytes,
+        "form": report.cache.form,
+    }
 
 
 def _read_data(read: Mapping[tuple[int, int] | None, int]) -> dict[str, Any]:

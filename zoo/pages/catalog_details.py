@@ -63,8 +63,9 @@ def _cache(costs: Report) -> str:
     tokens = max(lengths.length, lengths.past)
     size = cache.needed(lengths.batch, tokens, lengths.source)
     states = f", states {byte_text(cache.state_bytes)}" if cache.state_bytes else ""
+    form = f", {cache.form}" if cache.form else ""
     return (
-        f"Cache in fp16: {byte_text(cache.bytes_per_token)} per token{states}, "
+        f"Cache in fp16{form}: {byte_text(cache.bytes_per_token)} per token{states}, "
         f"{byte_text(size)} at {tokens:,} tokens."
     )
 

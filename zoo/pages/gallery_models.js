@@ -75,7 +75,7 @@ const GALLERY = (() => {
     return made("div", [made("button", "Copy", { type: "button", class: "copy" }), made("pre", made("code", text))], { class: "program" });
   }
 
-  const counted = () => made("p", `Each parameter counts once. FLOPs are those of matrix products, for one sequence; its cache is in ${precision}.`, { class: "quiet" });
+  const counted = () => made("p", `Each parameter counts once. FLOPs are those of matrix products, for one sequence; its cache is in ${precision}, with latent attention as keys and values of all heads.`, { class: "quiet" });
 
   function picker(name, chosen) {
     const select = made("select", [made("option", "choose a model", { value: "" }), ...names.filter((other) => other !== name).map((other) => made("option", other))]);

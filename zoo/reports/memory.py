@@ -97,6 +97,11 @@ class CacheSizes:
         return values * self.dtype.itemsize
 
     @property
+    def form(self) -> str:
+        """The form in which tokens are counted, where runtimes differ: latent attention is exported with keys and values."""
+        return "" if self.latent_bytes_per_token is None else "keys and values of all heads"
+
+    @property
     def windowed(self) -> bool:
         """Whether any layer has an attention window."""
         return any(group.window is not None for group in self.own)
@@ -116,6 +121,7 @@ class CacheSizes:
         return {
             "bytes_per_token": self.bytes_per_token,
             "encoder_bytes_per_token": self.encoder_bytes_per_token,
+            "form": self.form,
             "latent_bytes_per_token": self.latent_bytes_per_token,
             "state_bytes": self.state_bytes,
             "windows": [

@@ -164,7 +164,7 @@ export class Figures {
     const tokens = Math.max(sizes.length, sizes.past);
     const notes = [];
     for (const group of cache.windows) if (group.window) notes.push(`${plural(group.layers, "layer")} keep${group.layers === 1 ? "s" : ""} ${whole(group.window)} tokens`);
-    if (cache.latent_bytes_per_token) notes.push(`${bytes(cache.latent_bytes_per_token)} per token where a runtime keeps latents`);
+    if (cache.form) notes.push(`${cache.form}; ${bytes(cache.latent_bytes_per_token)} per token where a runtime keeps latents`);
     if (cache.state_bytes) notes.push(`${bytes(cache.state_bytes)} of states, whatever the length`);
     if (cache.encoder_bytes_per_token) notes.push(`${bytes(cache.encoder_bytes_per_token)} per encoder token`);
     this.put("cache",

@@ -156,7 +156,7 @@ def test_depth_shows_more_or_fewer_modules(run: Run) -> None:
 def test_layers_of_several_kinds_have_lines_each(run: Run) -> None:
     text = run("deepseek-v2-lite").stdout
     names = [row[0] for row in lines(text)]
-    assert "31.1 kB per token if latents are cached" in text
+    assert "keys and values of all heads, as exported; 31.1 kB per token if latents are cached" in text
     assert "blocks.0" in names
     assert "blocks.1-26" in names
 

@@ -120,6 +120,7 @@ def test_latents_can_be_cached_in_the_place_of_keys_and_values() -> None:
     assert cache(Folded.of(bert()), torch.float32) is None
     plain = CacheSizes((CachedLayers(2, 8, None, None, 0),), 0, torch.float32)
     assert plain.latent_bytes_per_token is None
+    assert (found.form, plain.form) == ("keys and values of all heads", "")
     assert plain.as_dict()["windows"] == [{"layers": 2, "window": None, "bytes_per_token": 32}]
 
 
