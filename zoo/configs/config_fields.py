@@ -120,8 +120,8 @@ def _probes(config: Config) -> Iterator[tuple[StatedField, tuple[int | float, ..
                 StatedField(path, value),
                 (value + 1, 2 * value or 4, (value + 0.5) / 2)[: 2 + isinstance(value, float)],
             )
-    for name in sorted(config.absent):
-        yield StatedField((name,)), (3,)
+    for path in sorted(config.absent):
+        yield StatedField(path), (3,)
 
 
 def _leaves(data: Mapping[str, Any], path: SpecPath = ()) -> Iterable[tuple[SpecPath, Any]]:

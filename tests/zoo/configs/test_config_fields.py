@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from zoo.configs.importing import spec_of_config
-from zoo.families.common.config import Config, ConfigError
+from zoo.families.common.config import Config, ConfigError, UnsupportedFieldsError
 
 LLAMA = {"model_type": "llama", "hidden_size": 32, "num_attention_heads": 4, "num_hidden_layers": 2}
 DEEPSEEK = {"model_type": "deepseek_v3", "n_shared_experts": -1, "num_nextn_predict_layers": 0}
@@ -25,6 +25,10 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
                  "config.json: head_dim and num_attention_heads: encoder.block.attention.head_dim must be greater than 0\n  value: 0\n  Use 1 or more."),
     "an inner field": ({**LLAMA, "rope_parameters": {"rope_type": "default", "rope_theta": -1.0}},
                        "config.json: rope_parameters.rope_theta: must be greater than 0\n  value: -1.0"),
+    "a default of a mapping": ({"model_type": "dbrx", "ffn_config": {"moe_top_k": 5}},
+                               "config.json: ffn_config.moe_top_k: must not exceed ffn_config.moe_num_experts, which is 4\n  value: 5\n"),
+    "defaults of an inner model": ({"model_type": "qwen2_5_vl", "vision_config": {"hidden_size": 100}},
+                                   "config.json: vision_config.num_heads: must divide vision_config.hidden_size, which is 100\n  value: 16\n"),
     "several places": ({"model_type": "t5", "dropout_rate": 2.5}, "config.json: dropout_rate: must be less than 1\n  value: 2.5\n  Use a number below 1.0."),
     "several fields": (DEEPSEEK, "config.json: n_shared_experts and moe_intermediate_size: decoder.block.feed_forward.shared.hidden must be greater "
                        "than 0\n  value: -2048\n  It follows from n_shared_experts -1.\n  Use 1 or more."),
@@ -57,3 +61,33 @@ def test_a_rule_is_stated_in_fields_of_the_config(name: str) -> None:
         spec_of_config(Config(data, "config.json"), name="x")
     assert message in str(caught.value)
     assert str(caught.value).count("\n  value: ") == 1
+
+
+@pytest.mark.parametrize(
+    ("model_type", "mappings", "fields"),
+    [
+        (
+            "mpt",
+            {"attn_config": {"attn_impl": "flash", "rope": True, "model_type": ""}},
+            ("attn_config.rope",),
+        ),
+        (
+            "dbrx",
+            {
+                "ffn_config": {
+                    "moe_jitter_eps": 0.1,
+                    "bias": True,
+                    "ffn_act_fn": {"name": "silu", "beta": 2.0},
+                }
+            },
+            ("ffn_config.bias", "ffn_config.ffn_act_fn.beta"),
+        ),
+    ],
+)
+def test_a_field_that_nothing_reads_is_refused_in_mappings_too(
+    model_type: str, mappings: dict[str, Any], fields: tuple[str, ...]
+) -> None:
+    with pytest.raises(UnsupportedFieldsError) as caught:
+        spec_of_config(Config({"model_type": model_type, **mappings}, "config.json"), name="x")
+    assert caught.value.fields == fields
+    spec_of_config(Config({"model_type": model_type, **mappings}, "config.json"), name="x", ignored=fields)

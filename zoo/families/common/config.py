@@ -177,6 +177,8 @@ class Config:
         self._tensors = tensors
         self._neutral = neutral
         self._models: list[Config] = []
+        self._mappings: dict[str, Config] = {}
+        self._inner: dict[str, Config] = {}
         self._unread: set[str] = set()
         self._outer: Config | None = None
         self.ignored: Collection[str] = ()
@@ -306,9 +308,19 @@ class Config:
         value = self._typed(names, (dict,), "a mapping", None)
         if value is None:
             return None
-        part = Config(value, self.where, f"{self.path}{self.stated(*names)}.", neutral=())
-        part.ignored, part.strict = self.ignored, self.strict
-        return part
+        return self._inside(self.stated(*names), value, neutral=())
+
+    def mapping(self, name: str) -> Config:
+        """Return a mapping inside the config, empty if there is none, always the same one, to be finished with the config."""
+        if name not in self._mappings:
+            self._mappings[name] = self._inside(name, self._typed((name,), (dict,), "a mapping", {}), NEUTRAL)
+        return self._mappings[name]
+
+    def _inside(self, name: str, data: Mapping[str, Any], neutral: Collection[str]) -> Config:
+        inner = Config(data, self.where, f"{self.path}{name}.", neutral=neutral)
+        inner.ignored, inner.strict = self.ignored, self.strict
+        self._inner[name] = inner
+        return inner
 
     def of(self, data: Mapping[str, Any]) -> Config:
         """Return other fields in the place of these."""
@@ -320,16 +332,17 @@ class Config:
         """Return the config, to be read anew, with another value of a field, or of one in its mappings."""
         data = inner = dict(self.data)
         for name in path[:-1]:
-            inner[name] = inner = dict(inner[name])
+            inner[name] = inner = dict(inner.get(name, {}))
         inner[path[-1]] = value
         config = Config(data, self.where, self.path, self._tensors, self._neutral)
         config.ignored, config.strict = self.ignored, self.strict
         return config
 
     @property
-    def absent(self) -> Collection[str]:
-        """The present names of fields that were read, and that the config does not state under any name."""
-        return {names[0] for names in self._names if not any(map(self.has, names))}
+    def absent(self) -> Collection[tuple[str, ...]]:
+        """The paths of fields that were read, by their present names, and that the config does not state under any name."""
+        own = {(names[0],) for names in self._names if not any(map(self.has, names))}
+        return own | {(name, *path) for name, inner in self._inner.items() for path in inner.absent}
 
     def inner(self, name: str, without: Collection[str] = ()) -> Config:
         """Return the config of a model inside the config, empty if there is none, to be finished with it.
@@ -338,8 +351,8 @@ class Config:
         """
         value: dict[str, Any] = self._typed((name,), (dict,), "a mapping", {})
         data = {key: inner for key, inner in value.items() if key not in without}
-        model = Config(data, self.where, f"{self.path}{name}.", neutral=NEUTRAL)
-        model.ignored, model.strict, model._outer = self.ignored, self.strict, self
+        model = self._inside(name, data, NEUTRAL)
+        model._outer = self
         self._models.append(model)
         return model
 
@@ -371,7 +384,7 @@ class Config:
         """
         outer, _, inner = name.rpartition(".")
         if outer:
-            (self.part(outer) or Config({}, self.where)).must(inner, value, because)
+            self.mapping(outer).must(inner, value, because)
             return
         current = self.any(name)
         named = value is True or isinstance(value, str)
@@ -380,8 +393,10 @@ class Config:
             self.refuse(name, f"must be {json.dumps(value)}: {because}")
 
     def ignore(self, *names: str) -> None:
-        """Mark fields that do not affect the model's outputs as read."""
-        self._read.update(names)
+        """Mark fields that do not affect the model's outputs as read.  A name with a dot is that of a field in a mapping."""
+        for name in names:
+            outer, _, inner = name.rpartition(".")
+            (self.mapping(outer) if outer else self)._read.add(inner)
 
     def pass_over(self, *names: str) -> None:
         """Report fields that other families' references read, and this family's does not."""
@@ -393,13 +408,26 @@ class Config:
         The latter are refused as well where the config is ``strict``, and in mappings that are not of models.
         """
         unread = [name for model in self._models for name in model.finish()]
-        left = {name: value for name, value in self.data.items() if value is not None and self._counts(name)}
+        left = self._left()
         of_model = not self.path or self._outer is not None
         passed = [name for name in left if of_model and not self.strict and not self._has_reference(name)]
         refused = {f"{self.path}{name}": value for name, value in left.items() if name not in passed}
+        for mapping in self._mappings.values():
+            refused |= mapping._left_inside()
         if refused:
             raise UnsupportedFieldsError(self.where, refused)
         return (*unread, *(f"{self.path}{name}" for name in passed))
+
+    def _left(self) -> dict[str, Any]:
+        """Return the unread fields."""
+        return {name: value for name, value in self.data.items() if value is not None and self._counts(name)}
+
+    def _left_inside(self) -> dict[str, Any]:
+        """Return the unread fields of a mapping and of those inside it, by path."""
+        left = {f"{self.path}{name}": value for name, value in self._left().items()}
+        for mapping in self._mappings.values():
+            left |= mapping._left_inside()
+        return left
 
     def _counts(self, name: str) -> builtins.bool:
         """Return whether a field is unread and may state something."""

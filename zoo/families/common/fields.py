@@ -299,9 +299,7 @@ class Inside(Field):
         self.names = tuple(f"{name}.{inner}" for inner in getattr(field, "names", ()))
 
     def read(self, config: Config) -> Any:
-        return self.field.read(
-            config.part(self.name) or Config({}, config.where, f"{config.path}{self.name}.")
-        )
+        return self.field.read(config.mapping(self.name))
 
     def write(self, value: Any, context: FieldContext) -> Data:
         return {self.name: self.field.write(value, context)}

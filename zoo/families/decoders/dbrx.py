@@ -37,8 +37,8 @@ class _Rope(RopeField):
     """The rotation, whose base the published config states in ``attn_config``."""
 
     def read(self, config: Config) -> Data:
-        rotation, part = super().read(config), config.part("attn_config")
-        if part is None or not part.has("rope_theta"):
+        rotation, part = super().read(config), config.mapping("attn_config")
+        if not part.has("rope_theta"):
             return rotation
         theta = part.float("rope_theta")
         if config.has("rope_parameters") and theta != rotation["theta"]:
@@ -134,6 +134,13 @@ FAMILIES = (
             "ffn_config.uniform_expert_assignment": (False, "the router chooses the experts"),
             "ffn_config.hidden_size": (_D_MODEL, "experts read and write the stream of d_model"),
         },
-        ignored=("emb_pdrop", "output_router_logits", "router_aux_loss_coef", "num_key_value_heads"),
+        ignored=(
+            "emb_pdrop",
+            "output_router_logits",
+            "router_aux_loss_coef",
+            "num_key_value_heads",
+            "ffn_config.moe_jitter_eps",
+            "ffn_config.moe_loss_weight",
+        ),  # of no effect on outputs
     ),
 )

@@ -110,6 +110,7 @@ FAMILIES = (
             "emb_pdrop",
             "norm_type",
             "init_device",
+            "attn_config.attn_impl",
         ),  # of no effect in the reference
     ),
 )
