@@ -478,3 +478,25 @@ def test_what_is_inexpressible_is_a_family_that_is_not_supported() -> None:
     for model_type, because in INEXPRESSIBLE.items():
         with pytest.raises(ConfigError, match=re.escape(because)):
             read(model_type=model_type)
+
+
+@pytest.mark.parametrize(
+    ("model_type", "words"),
+    [
+        ("llama4_text", ["attention", "chunked_attention"]),
+        ("qwen3", ["attention", "sliding_attention"]),
+        ("lfm2", ["attention", "conv"]),
+        ("qwen3_next", ["mamba", "attention"]),
+    ],
+)
+def test_words_of_earlier_configs_for_layers_are_those_of_the_reference(
+    model_type: str, words: list[str]
+) -> None:
+    config = {"model_type": model_type, "num_hidden_layers": 2, "use_sliding_window": True}
+    today = CONFIG_MAPPING[model_type](layer_types=words, num_hidden_layers=2).layer_types
+    assert today != words
+    old, new = (
+        spec_of_config(Config({**config, "layer_types": types}, "config.json"), name="x")
+        for types in (words, today)
+    )
+    assert old == new

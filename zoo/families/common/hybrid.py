@@ -4,18 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from specs.base.suggest import suggestion
 from specs.kinds.block import BlockParts
 from specs.kinds.mixture import Mixture
 from zoo.families.common.config import Config
-from zoo.families.common.layers import FULL, SLIDING, LayerVariation
+from zoo.families.common.layers import FULL, LINEAR, SLIDING, LayerVariation
 from zoo.families.common.template import Data, FieldContext, Template
-
-LINEAR = "linear_attention"
-"""The word for a layer whose state does not grow."""
-
-OLD_WORDS = {"mamba": LINEAR, "attention": FULL}
-"""Words of earlier configs."""
 
 MIXERS = (LINEAR, FULL)
 
@@ -33,22 +26,6 @@ def kind_of(block: BlockParts) -> str:
     if block.mixer is not None:
         return LINEAR
     return "moe" if isinstance(block.feed_forward, Mixture) else "mlp"
-
-
-def read_kinds(
-    config: Config, name: str, depth: int, words: Sequence[str], old: Mapping[str, str] = OLD_WORDS
-) -> list[str] | None:
-    """The words for all layers; None where the config has no list.  ``old`` are words of earlier configs with today's."""
-    entries = config.list(name)
-    if entries is None:
-        return None
-    if len(entries) != depth:
-        config.refuse_entries(name, depth)
-    kinds = [old.get(word, word) for word in map(str, entries)]
-    for kind in kinds:
-        if kind not in words:
-            config.refuse(name, "must have supported kinds only", suggestion(kind, [*words]))
-    return kinds
 
 
 class LayersOf(LayerVariation):

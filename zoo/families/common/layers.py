@@ -183,8 +183,11 @@ class Layers(Field):
         return first_without(changing) or first_without(replacing)
 
 
-FULL, SLIDING = "full_attention", "sliding_attention"
-"""The kinds of layers in ``layer_types``."""
+FULL, SLIDING, LINEAR = "full_attention", "sliding_attention", "linear_attention"
+"""Kinds of layers in ``layer_types``; the state of the last does not grow."""
+
+_OLD_WORDS = {"mamba": LINEAR, "attention": FULL}
+"""Words of earlier configs, which transformers reads as today's in the config of every family."""
 
 
 class FixedLayers(LayerVariation):
@@ -253,17 +256,22 @@ class Windows(LayerVariation):
 
 def read_layer_types(config: Config, default: list[bool]) -> list[bool]:
     """Which layers have a window."""
-    kinds = config.list("layer_types")
-    if kinds is None:
-        return default
-    if len(kinds) != len(default):
-        config.refuse_entries("layer_types", len(default))
+    kinds = read_kinds(config, "layer_types", len(default), (FULL, SLIDING))
+    return default if kinds is None else [kind == SLIDING for kind in kinds]
+
+
+def read_kinds(config: Config, name: str, depth: int, words: Sequence[str]) -> list[str] | None:
+    """The words for all layers, of earlier configs as today's; None where the config has no list."""
+    entries = config.list(name)
+    if entries is None:
+        return None
+    if len(entries) != depth:
+        config.refuse_entries(name, depth)
+    kinds = [_OLD_WORDS.get(word, word) for word in map(str, entries)]
     for kind in kinds:
-        if kind not in (FULL, SLIDING):
-            config.refuse(
-                "layer_types", "must have supported kinds only", suggestion(str(kind), [FULL, SLIDING])
-            )
-    return [kind == SLIDING for kind in kinds]
+        if kind not in words:
+            config.refuse(name, "must have supported kinds only", suggestion(kind, words))
+    return kinds
 
 
 class SingleWindow(Int):

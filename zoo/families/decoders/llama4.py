@@ -14,8 +14,8 @@ from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
-from zoo.families.common.hybrid import CHUNKED, LayersOf, read_kinds
-from zoo.families.common.layers import FULL, NoRopeLayers, read_numbers
+from zoo.families.common.hybrid import CHUNKED, LayersOf
+from zoo.families.common.layers import FULL, NoRopeLayers, read_kinds, read_numbers
 from zoo.families.common.llama_like import (
     BLOCK,
     LAYER,

@@ -9,8 +9,8 @@ from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import BODY
-from zoo.families.common.hybrid import CONVOLUTION, LayersOf, read_kinds
-from zoo.families.common.layers import FULL, LayerVariation
+from zoo.families.common.hybrid import CONVOLUTION, LayersOf
+from zoo.families.common.layers import FULL, LayerVariation, read_kinds
 from zoo.families.common.llama_like import BLOCK, LAYER, LlamaFields, layer_modules
 from zoo.families.common.mixtures import TRAINING, FirstLayers, experts
 from zoo.families.common.template import Template
@@ -42,7 +42,7 @@ def _kinds(config: Config, depth: int) -> list[str]:
     """The words for all layers, listed in layer_types, or those in full_attn_idxs with attention."""
     attending = config.list("full_attn_idxs", default=[*range(depth)])
     default = [FULL if layer in attending else CONVOLUTION for layer in range(depth)]
-    return read_kinds(config, "layer_types", depth, (FULL, CONVOLUTION), old={}) or default
+    return read_kinds(config, "layer_types", depth, (FULL, CONVOLUTION)) or default
 
 
 _CONVOLUTIONS = LayersOf(

@@ -6,8 +6,8 @@ from specs.kinds.block import BlockParts
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family
-from zoo.families.common.hybrid import CONVOLUTION, LayersOf, read_kinds
-from zoo.families.common.layers import FULL, SLIDING
+from zoo.families.common.hybrid import CONVOLUTION, LayersOf
+from zoo.families.common.layers import FULL, SLIDING, read_kinds
 from zoo.families.common.llama_like import BLOCK, LAYER, WHOLE_HEADS, LlamaFields, layer_modules
 from zoo.families.common.rope import RopeParameters
 from zoo.families.common.rope_by_window import RopeByWindow
@@ -29,7 +29,7 @@ def _default(layer: int) -> str:
 
 def _kinds(config: Config, depth: int) -> list[str]:
     default = [_default(layer) for layer in range(depth)]
-    return read_kinds(config, "layer_types", depth, (FULL, SLIDING, CONVOLUTION), old={}) or default
+    return read_kinds(config, "layer_types", depth, (FULL, SLIDING, CONVOLUTION)) or default
 
 
 _FIELDS = LlamaFields(

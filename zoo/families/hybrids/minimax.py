@@ -11,8 +11,8 @@ from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import decoder_classes
-from zoo.families.common.hybrid import LINEAR, MIXERS, LayersOf, read_kinds
-from zoo.families.common.layers import FULL
+from zoo.families.common.hybrid import MIXERS, LayersOf
+from zoo.families.common.layers import FULL, LINEAR, read_kinds
 from zoo.families.common.llama_like import (
     BLOCK,
     LAYER,
