@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 import torch
 import transformers
 from peft import LoraConfig, get_peft_model
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from torch import Tensor
 from typer.testing import CliRunner
 
@@ -462,6 +463,39 @@ def test_an_adapter_that_makes_weights_infinite_is_named(base: Callable[[str], P
     tuned(directory, tmp_path / "adapter", "llama", r=2, target_modules=["q_proj"], lora_alpha=1e39)
     with pytest.raises(WeightError, match=fault):
         adapt(import_spec(directory), str(directory), tmp_path / "x", merge=str(tmp_path / "adapter"))
+
+
+def test_a_row_that_has_no_direction_is_named(base: Callable[[str], Path], tmp_path: Path) -> None:
+    directory = base("llama")
+    tensors = load_file(directory / "model.safetensors")
+    name = "model.layers.0.self_attn.q_proj.weight"
+    tensors[name][3] = 0
+    save_file(tensors, directory / "model.safetensors", {"format": "pt"})
+    tuned(directory, tmp_path / "adapter", "llama", r=2, target_modules=["q_proj"], use_dora=True)
+    path = tmp_path / "adapter" / "adapter_model.safetensors"
+    held = load_file(path)
+    for part, tensor in held.items():
+        if "layers.0.self_attn.q_proj.lora_B" in part:
+            tensor[3] = 0
+    save_file(held, path, {"format": "pt"})
+    fault = rf"adapter_model.safetensors: DoRA scales row 3 of {re.escape(name)} to a magnitude, .*\n  Train the adapter again"
+    with pytest.raises(WeightError, match=fault):
+        adapt(import_spec(directory), str(directory), tmp_path / "x", merge=str(tmp_path / "adapter"))
+
+
+def test_names_that_peft_does_not_load_are_refused(base: Callable[[str], Path], tmp_path: Path) -> None:
+    tuned(base("llama"), tmp_path / "adapter", "llama", r=2, target_modules=["q_proj"])
+    path = tmp_path / "adapter" / "adapter_model.safetensors"
+    held = {name.removeprefix("base_model.model."): tensor for name, tensor in load_file(path).items()}
+    save_file(held, path, {"format": "pt"})
+    fault = (
+        r"names must begin with base_model\.model\.: .*\n  value: 'model\.layers.*\n  Save the adapter with"
+    )
+    with pytest.raises(WeightError, match=fault):
+        LoraAdapter.open(tmp_path / "adapter")
+    model = transformers.LlamaForCausalLM.from_pretrained(tmp_path / "llama")
+    with pytest.warns(UserWarning, match="missing adapter keys"):
+        peft.PeftModel.from_pretrained(model, tmp_path / "adapter")
 
 
 def test_changed_weights_too_large_for_a_dtype_are_refused(

@@ -13,6 +13,7 @@ from typing import Any
 
 from torch import Tensor
 
+from specs.base.errors import shorten
 from zoo.files.json_values import read_object
 from zoo.weights.adapters import PREFIX, SETTINGS
 from zoo.weights.files import read_tensors
@@ -54,11 +55,20 @@ class LowRank:
 
     def applied(self, matrix: Tensor) -> Tensor:
         """The changed matrix, in float32, as the base stores it."""
-        matrix = matrix.float().T if self.transposed else matrix.float()
-        matrix = matrix + self.scale * (self.up.read().float() @ self.down.read().float())
+        matrix = self._summed(matrix)
         if self.magnitude is not None:
             matrix = matrix * (self.magnitude.read().float().reshape(-1) / matrix.norm(dim=1))[:, None]
         return matrix.T.contiguous() if self.transposed else matrix
+
+    def _summed(self, matrix: Tensor) -> Tensor:
+        """The sum of the matrix and the product, out x in."""
+        matrix = matrix.float().T if self.transposed else matrix.float()
+        return matrix + self.scale * (self.up.read().float() @ self.down.read().float())
+
+    def empty_row(self, matrix: Tensor) -> int | None:
+        """The first row of length 0, by which DoRA divides; None if there is none."""
+        rows = (self._summed(matrix).norm(dim=1) == 0).nonzero() if self.magnitude is not None else ()
+        return int(rows[0]) if len(rows) else None
 
 
 @dataclass(frozen=True)
@@ -74,6 +84,12 @@ class MergedTensor(ComputedTensor):
     def too_large(self) -> WeightError:
         """The error for a change that leaves values which are NaN or infinite."""
         adapter = self.change.down
+        row = self.change.empty_row(self.matrix.read()) if isinstance(self.change, LowRank) else None
+        if row is not None:
+            return WeightError(
+                f"{adapter.path}: DoRA scales row {row} of {self.name} to a magnitude, but the row with its change is 0 and has no "
+                "direction\n  Train the adapter again with use_dora false, or leave the module out of target_modules."
+            )
         return WeightError(
             f"{adapter.path}: {adapter.name} changes {self.name} to values that are NaN or infinite\n"
             f"  value: a factor of {self.change.scale:g}\n  Lower lora_alpha in {SETTINGS}, or train the adapter again."
@@ -125,6 +141,11 @@ class LoraAdapter:
         replaced = {}
         for name, tensor in read_tensors(file, directory).items():
             plain = name.removeprefix(PREFIX)
+            if plain == name:
+                raise WeightError(
+                    f"{file}: names must begin with {PREFIX}: PEFT leaves out all others\n  value: {shorten(name)}\n"
+                    "  Save the adapter with save_pretrained of PEFT."
+                )
             if tensor.dtype is not None and not tensor.read().isfinite().all():
                 raise WeightError(
                     f"{file}: {name} has values that are NaN or infinite\n  Train the adapter again."
