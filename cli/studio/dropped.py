@@ -49,7 +49,7 @@ def opened_head(head: bytes, size: int, name: str) -> OpenedSpec:
 
     The rest of the file is a hole, which takes no space and is never read.
     """
-    from zoo.configs.gguf import config_of_header
+    from zoo.configs.gguf import config_of_header, fields_as_keys
     from zoo.weights.gguf_header import read_header
 
     if not len(head) <= size <= LARGEST:
@@ -61,7 +61,9 @@ def opened_head(head: bytes, size: int, name: str) -> OpenedSpec:
         with path.open("r+b") as file:
             file.truncate(size)
         header = read_header(path, known=len(head) if len(head) < size else None)
-        return spec_of_config(Config(config_of_header(header), str(path)), name=label)
+        config = Config(config_of_header(header), str(path))
+        with fields_as_keys(config):
+            return spec_of_config(config, name=label)
 
     spec = _read_in_passing(f"{label}.gguf", read)
     return OpenedSpec(f"{label}.gguf", dump(resolved(spec)))

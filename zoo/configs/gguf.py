@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from specs.base.errors import shorten
-from zoo.families.common.config import UnsupportedFieldsError
+from zoo.families.common.config import Config, ConfigError, UnsupportedFieldsError
 from zoo.weights.gguf_header import (
     FREQUENCIES,
     MODEL_TYPES,
@@ -32,6 +34,27 @@ _CLASSES = {
     "gemma3_text": "Gemma3ForCausalLM",
     "phi3": "Phi3ForCausalLM",
 }
+_KEYS = {
+    "hidden_size": "embedding_length",
+    "intermediate_size": "feed_forward_length",
+    "num_hidden_layers": "block_count",
+    "num_attention_heads": "attention.head_count",
+    "num_key_value_heads": "attention.head_count_kv",
+    "head_dim": "attention.key_length",
+    "rms_norm_eps": "attention.layer_norm_rms_epsilon",
+    "max_position_embeddings": "context_length",
+    "original_max_position_embeddings": "rope.scaling.original_context_length",
+    "rope_theta": "rope.freq_base",
+    "rope_local_base_freq": "rope.freq_base_swa",
+    "rope_scaling.factor": "rope.scaling.factor",
+    "sliding_window": "attention.sliding_window",
+    "attn_logit_softcapping": "attn_logit_softcapping",
+    "final_logit_softcapping": "final_logit_softcapping",
+    "vocab_size": "vocab_size",
+}
+"""The keys that config fields are read from, without the prefix of the architecture."""
+
+_FIELD = re.compile(rf"(?<![\w.])({'|'.join(map(re.escape, _KEYS))})(?![\w.])")
 _TOKENS = {"bos_token_id": "bos_token_id", "eos_token_id": "eos_token_id", "padding_token_id": "pad_token_id"}
 _TOLERANCE = 1e-4  # relative
 _REMEDY = "Use the model's safetensors."
@@ -86,6 +109,18 @@ def config_of_header(header: Header, ignored: Collection[str] = ()) -> dict[str,
         if (token := header.metadata.get(f"tokenizer.ggml.{theirs}")) is not None:
             config[ours] = token
     return config
+
+
+@contextmanager
+def fields_as_keys(config: Config) -> Iterator[None]:
+    """Let :class:`ConfigError` name the keys of a GGUF file in the place of the fields of its config."""
+    try:
+        yield
+    except ConfigError as error:
+        prefix = next(name for name, kind in MODEL_TYPES.items() if kind == config.data["model_type"])
+        places = str(error).split(config.where)
+        named = (_FIELD.sub(lambda match: f"{prefix}.{_KEYS[match[1]]}", text) for text in places)
+        raise ConfigError(config.where.join(named)) from None
 
 
 def _llama(header: Header, config: dict[str, Any]) -> dict[str, Any]:

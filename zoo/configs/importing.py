@@ -6,6 +6,7 @@ import functools
 import os
 import re
 from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from specs.base.errors import SpecError, option_name
@@ -72,10 +73,12 @@ def import_spec(
     if not os.path.lexists(file):
         remedy = "Pass a directory with a config.json, the config.json itself, or a GGUF file."
         raise ConfigError(f"{file} is missing\n  {remedy}")
+    in_file: AbstractContextManager[None] = nullcontext()
     if is_gguf(file):
-        from zoo.configs.gguf import config_of_gguf
+        from zoo.configs.gguf import config_of_gguf, fields_as_keys
 
         config = Config(config_of_gguf(file, ignored), str(file))
+        in_file = fields_as_keys(config)
     else:
         config = Config.load(
             file, lambda: tensors_beside(file.parent), file.parent if path.is_dir() else None
@@ -85,14 +88,15 @@ def import_spec(
     if family is not None:
         config = read_as(config, family)
     read = (_of_modules(path) if path.is_dir() else None) or _of_colbert(config)
-    return spec_of_config(
-        config,
-        name=name or _name(path / CONFIG if path.is_dir() else file),
-        ignored=ignored,
-        strict=strict,
-        tell=tell,
-        read=read or of_class,
-    )
+    with in_file:
+        return spec_of_config(
+            config,
+            name=name or _name(path / CONFIG if path.is_dir() else file),
+            ignored=ignored,
+            strict=strict,
+            tell=tell,
+            read=read or of_class,
+        )
 
 
 def _of_code(config: Config, path: Path, name: str | None) -> Model:

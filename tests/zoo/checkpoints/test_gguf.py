@@ -30,7 +30,7 @@ from zoo.checkpoints.open import open_weights
 from zoo.configs.gguf import config_of_gguf
 from zoo.configs.importing import import_spec
 from zoo.configs.named_model import model_kind
-from zoo.families.common.config import UnsupportedFieldsError
+from zoo.families.common.config import ConfigError, UnsupportedFieldsError
 from zoo.weights.gguf import read_gguf
 from zoo.weights.gguf_header import FREQUENCIES, read_header
 from zoo.weights.materialize import materialize
@@ -355,6 +355,24 @@ def test_keys_that_are_not_modelled_are_refused(key, value, reference, path):
     assert f"has unsupported fields:\n  llama.{key}: " in str(caught.value)
     assert caught.value.fields == (f"llama.{key}",)
     assert import_spec(path, ignored=[f"llama.{key}"]).d_model == reference.config.hidden_size
+
+
+@pytest.mark.parametrize(
+    ("metadata", "message"),
+    [
+        (
+            {"attention.head_count_kv": 2, "attention.head_count": 3},
+            "llama.attention.head_count_kv: must divide llama.attention.head_count, which is 3\n  value: 2\n",
+        ),
+        ({"rope.freq_base": -1.0}, "llama.rope.freq_base: must be greater than 0\n  value: -1.0\n"),
+        ({"rope.scaling.factor": -4.0}, "llama.rope.scaling.factor: must be "),
+    ],
+)
+def test_broken_rules_name_the_keys_of_the_file(metadata, message, reference, path):
+    write(reference, path, metadata=metadata)
+    with pytest.raises(ConfigError) as caught:
+        import_spec(path)
+    assert f"{path}: {message}" in str(caught.value)
 
 
 def test_keys_without_effect_on_the_model_are_accepted(reference, path):
