@@ -59,6 +59,13 @@ class SequenceHead(TransformingHead):
         yield from [*dense, pooling] if self.transform == "tokens" else [pooling, *dense]
 
     def embedding_faults(self, embedding: EmbeddingKind, width: int) -> Iterable[Fault]:
+        if self.token_to_find is not None and not embedding.takes_tokens:
+            yield Fault(
+                ("pooling", "token"),
+                "requires an embedding of tokens",
+                self.token_to_find,
+                "Use first, last or mean.",
+            )
         if self.pooling == "first_two" and not embedding.has_distillation_token:
             yield Fault(
                 ("pooling",),
@@ -94,12 +101,12 @@ class SequenceHead(TransformingHead):
         if isinstance(self.pooling, AttentionPooling):
             yield from (fault.under("pooling") for fault in self.pooling.faults(context))
         token = self.token_to_find
-        if token is not None and token >= (context.vocab_size or 0):
+        if token is not None and context.vocab_size is not None and token >= context.vocab_size:
             yield Fault(
                 ("pooling", "token"),
-                f"must be below vocab_size, which is {context.vocab_size or 'not set'}",
+                f"must be below vocab_size, which is {context.vocab_size}",
                 token,
-                f"Use 0 to {context.vocab_size - 1}." if context.vocab_size else "Use first, last or mean.",
+                f"Use 0 to {context.vocab_size - 1}.",
             )
 
 

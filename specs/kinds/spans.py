@@ -88,12 +88,12 @@ class Spans(HeadKind):
                 self.kind,
                 "Use token_classification.",
             )
-        if self.label_token >= (context.vocab_size or 0):
+        if context.vocab_size is not None and self.label_token >= context.vocab_size:
             yield Fault(
                 ("label_token",),
-                f"must be below vocab_size, which is {context.vocab_size or 'not set'}",
+                f"must be below vocab_size, which is {context.vocab_size}",
                 self.label_token,
-                f"Use 0 to {context.vocab_size - 1}." if context.vocab_size else "Use token_classification.",
+                f"Use 0 to {context.vocab_size - 1}.",
             )
         if isinstance(self.recurrent, Lstm) and self.width(context.d_model) % 2:
             yield Fault(

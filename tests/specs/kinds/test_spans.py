@@ -17,7 +17,7 @@ SPANS: dict[str, Any] = {"kind": "spans", "label_token": 3}
     ("make", "head", "message"),
     [
         (gpt2, {}, "requires an encoder whose tokens see each other, as labels come before the text"),
-        (vit, {}, "must be below vocab_size, which is not set"),
+        (vit, {}, "requires an embedding of tokens"),
         (bert, {"label_token": 20}, "must be below vocab_size, which is 20"),
         (
             bert,
@@ -48,3 +48,13 @@ def test_reduced_models_look_for_a_token_of_their_vocabulary() -> None:
     reduced = [model for model, _ in reduced_models(spec)]
     assert reduced
     assert all((model.head.token_to_find or 0) < (model.vocab_size or 0) for model in reduced)
+
+
+@pytest.mark.parametrize("kind", ["pooled", "classification"])
+def test_an_encoder_of_images_has_no_token_to_pool_at(kind: str) -> None:
+    labels = {"labels": 3} if kind == "classification" else {}
+    with pytest.raises(
+        ValueError, match=r"1 validation error[\s\S]*requires an embedding of tokens"
+    ) as caught:
+        vit(head={"kind": kind, "pooling": {"token": 5}, **labels})
+    assert "vocab_size" not in str(caught.value)
