@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 from typing import Any
 
 import torch
@@ -148,9 +149,19 @@ def _scatter(x: TensorInfo, dim: int, index: TensorInfo, source: TensorInfo) -> 
     return x
 
 
+def _is_part(x: fx.Node) -> bool:
+    """Whether a value is a slice along the last axis."""
+    if x.target is not operator.getitem:
+        return False
+    source = info(x.all_input_nodes[0])
+    return isinstance(source, TensorInfo) and info(x).shape[-1] != source.shape[-1]
+
+
 def _keeps_order(node: fx.Node) -> bool:
-    """Whether a reshape is a view; a reshape that joins permuted axes copies."""
+    """Whether a reshape is a view; a reshape that joins permuted axes copies, and so does one of a part of each head's vectors."""
     source = node.all_input_nodes[0]
+    if source.target == "transpose" and _is_part(source.all_input_nodes[0]):
+        return False
     if source.target != "permute":
         return True
     whole = torch.empty(info(source.all_input_nodes[0]).shape, device="meta")
@@ -165,7 +176,9 @@ def _keeps_order(node: fx.Node) -> bool:
 VIEW = {"flops": no_flops, "saved": saves_nothing, "shares_memory": always}
 
 register_operation("unflatten", torch.unflatten, shape=_unflatten, mixing=separate, **VIEW)
-register_operation("flatten", torch.flatten, shape=_flatten, mixing=separate, **VIEW)
+register_operation(
+    "flatten", torch.flatten, shape=_flatten, mixing=separate, **{**VIEW, "shares_memory": _keeps_order}
+)
 register_operation("view", shape=_reshape, mixing=_reshape_mixing, **VIEW)
 register_operation(
     "reshape",

@@ -32,7 +32,7 @@ from zoo.reports.training import _reduced, training, trainings
 from zoo.tracing.tasks import training_task
 
 SIZES = {"B": 3}
-LAYER_NORM_ONLY = ["bert-base", "gpt2", "vit-base-16", "whisper-tiny"]
+LAYER_NORM_ONLY = ["bert-base", "gpt2", "lilt-roberta-en-base", "vit-base-16", "whisper-tiny"]
 PRESETS = [*LAYER_NORM_ONLY, "t5-small", "gemma2-2b", "deepseek-v3", "gpt-oss-20b"]
 OTHERS = sorted({*structures()} - set(PRESETS))
 
