@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import shlex
 from urllib.parse import urlsplit
 
@@ -169,6 +170,12 @@ def test_no_word_of_the_treemap_leaves_its_area(studio: StudioPage) -> None:
     });
     """
     assert studio.browser.run(script) == []
+    studio.open("#base=gpt2")
+    studio.type("multi_head, ", "grouped_query, kv_heads: 4, ")
+    studio.settle()
+    words = [each.text for each in studio.browser.all("#card-total svg.chart text")]
+    assert "2.36M" not in words  # the keys' area is narrower than their count
+    assert [word for word in words if re.match(r"[0-9].*…", word)] == []
 
 
 def test_the_search_for_a_preset_puts_its_name_first(studio: StudioPage) -> None:

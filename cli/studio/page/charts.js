@@ -12,11 +12,12 @@ export function treemap(root, height = 210) {
   const cells = [];
   const pen = document.createElement("canvas").getContext("2d");
   const font = getComputedStyle(document.body).fontFamily;
-  const label = (text, place, size = 11) => {
+  const label = (text, place, size = 11, cut = true) => {
     pen.font = `${size}px ${font}`;
     const fits = (shown) => pen.measureText(shown).width <= place.width - 6;
     if (place.height < size + 4) return "";
     if (fits(text)) return text;
+    if (!cut) return ""; // the beginning of a number is another number
     let kept = text.length - 1;
     while (kept > 1 && !fits(`${text.slice(0, kept)}…`)) kept -= 1;
     return kept > 1 ? `${text.slice(0, kept)}…` : "";
@@ -33,7 +34,7 @@ export function treemap(root, height = 210) {
           s("title", {}, tip),
           s("rect", { x: place.x + 0.5, y: place.y + 0.5, width: Math.max(0, place.width - 1), height: Math.max(0, place.height - 1), rx: 2, fill: `var(--${node.role})`, stroke: "var(--ground)" }),
           name && s("text", { x: place.x + 4, y: place.y + 13, "font-size": 11 }, name),
-          name && place.height > 30 && s("text", { x: place.x + 4, y: place.y + 26, "font-size": 10, class: "quiet" }, label(parameters(node.count), place, 10))));
+          name && place.height > 30 && s("text", { x: place.x + 4, y: place.y + 26, "font-size": 10, class: "quiet" }, label(parameters(node.count), place, 10, false))));
       return;
     }
     let inner = place;
