@@ -15,6 +15,7 @@ from typing import Any
 
 from cli.studio.start_values import start_values
 from cli.studio.typed_spec import TypedSpec
+from specs.base import registry
 from specs.base.errors import MISSING, Problem, SpecError, SpecPath, path_text
 from specs.language.editing import renamed, with_value, without
 from specs.language.scalars import resolve
@@ -72,7 +73,7 @@ class Fix:
 def fixes(text: str, problem: Problem, problems: Sequence[Problem], folder: Path, until: float) -> list[Fix]:
     """The fixes of one of the problems of a text that are found until a time, the likeliest first."""
     working: list[Fix] = []
-    for label, edit in _candidates(text, problem):
+    for label, edit in _candidates(text, problem, problems):
         try:
             edited = edit()
         except (SpecError, LookupError, ValueError, TypeError):
@@ -116,7 +117,7 @@ def _helps(edited: str, problem: Problem, problems: Sequence[Problem], folder: P
 Candidate = tuple[str, Callable[[], str]]
 
 
-def _candidates(text: str, problem: Problem) -> Iterator[Candidate]:
+def _candidates(text: str, problem: Problem, problems: Sequence[Problem]) -> Iterator[Candidate]:
     path, remedy = problem.path, problem.remedy
     if "must not be indented by a tab" in problem.rule:
         for spaces in ("", "  ", "    "):
@@ -124,14 +125,21 @@ def _candidates(text: str, problem: Problem) -> Iterator[Candidate]:
     if not path:
         return
     if problem.rule == REQUIRED:
+        yield from _moved(text, path, problems)
         for value in start_values(text, path):
             yield f"Add {path[-1]}: {flow(value)}", _setting(text, path, value)
     if part := _PART.search(remedy):
+        yield from _with_moved(text, path, part[1], problems)
         yield from _whole_part(text, path, part[1])
         return
     if "Did you mean" in remedy:
         for word in _QUOTED.findall(remedy):
             yield from _meant(text, problem, word)
+    removed = re.findall(r"\b[Rr]emove (?:the )?([a-z_]+)\b", remedy)
+    if (
+        problem.rule == _UNKNOWN and path[-1] in removed
+    ):  # more often left over from another kind than meant for one
+        yield f"Remove {path[-1]}", _removing(text, path)
     for key, value in _PAIR.findall(remedy):
         if key in _GRAMMAR:
             continue
@@ -148,8 +156,38 @@ def _candidates(text: str, problem: Problem) -> Iterator[Candidate]:
     )
     if rivals:
         yield f"Remove {path[-1]}", lambda: without(text, path)
-    for key in [*re.findall(r"\b[Rr]emove (?:the )?([a-z_]+)\b", remedy), *rivals]:
+    for key in [*removed, *rivals]:
         yield f"Remove {key}", _removing(text, (*path[:-1], key))
+
+
+def _moved(text: str, path: SpecPath, problems: Sequence[Problem]) -> Iterator[Candidate]:
+    """The keys beside a required part that its owner does not know, such as those of the experts of a mixture, moved into it."""
+    unknown = [other.path for other in problems if other.rule == _UNKNOWN and other.path[:-1] == path[:-1]]
+    values = (value for value in start_values(text, path) if isinstance(value, dict))
+    usual = next((value["kind"] for value in values if "kind" in value), None)
+    slot = next((slot for slot in registry.slots() if usual in registry.kinds(slot)), None)
+    for kind in registry.kinds_with(slot, str(unknown[0][-1])) if unknown else ():
+        part = {"kind": kind} | {str(other[-1]): _value_at(text, other) for other in unknown}
+
+        def edit(part: dict[str, Any] = part) -> str:
+            edited = text
+            for other in unknown:
+                edited = without(edited, other)
+            return with_value(edited, path, part, _KEYS)
+
+        yield (
+            f"Move {' and '.join(str(other[-1]) for other in unknown)} into {path[-1]}: {{kind: {kind}}}",
+            edit,
+        )
+
+
+def _with_moved(text: str, path: SpecPath, written: str, problems: Sequence[Problem]) -> Iterator[Candidate]:
+    """A kind whose required part takes the keys that the kind has not."""
+    for other in problems:
+        if path[-1] == "kind" and other.rule == REQUIRED and other.path[:-1] == path[:-1]:
+            for moving, moved in _moved(text, other.path, problems):
+                for using, edit in _whole_part(moved(), path, written):
+                    yield f"{using}; {moving[0].lower()}{moving[1:]}", edit
 
 
 def _setting(text: str, path: SpecPath, value: Any) -> Callable[[], str]:

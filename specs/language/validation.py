@@ -43,7 +43,16 @@ def problems(error: ValidationError, document: Document, root: type[Spec]) -> li
             remedy = earlier.remedy or problem.remedy
             problem = Problem(rule, problem.path, problem.value, remedy, problem.mark)
         by_path[problem.path] = problem
-    return sorted(_once(by_path), key=lambda p: (p.mark.line or 0, p.mark.column or 0) if p.mark else (0, 0))
+    kept = _once(by_path)
+    wrong = {problem.path[:-1]: problem.mark for problem in kept if problem.path[-1:] == ("kind",)}
+
+    def place(problem: Problem) -> tuple[int, int, bool]:
+        """The place among others: keys that a part requires come after its wrong kind, which may be why they are required."""
+        required = problem.rule == REQUIRED and problem.path[:-1] in wrong
+        mark = wrong[problem.path[:-1]] if required else problem.mark
+        return (mark.line or 0, mark.column or 0, required) if mark else (0, 0, required)
+
+    return sorted(kept, key=place)
 
 
 def _once(by_path: Mapping[SpecPath, Problem]) -> list[Problem]:

@@ -64,6 +64,35 @@ def test_a_problem_has_a_fix(fixes_of: Labels, old: str, new: str, where: str, l
     assert label in labels[where]
 
 
+def test_a_dense_feed_forward_becomes_the_expert_of_a_mixture(folder: Path) -> None:
+    text = GPT2.replace("kind: mlp", "kind: moe")
+    for where, label in (
+        ("kind", "Use mixture; move hidden and activation into expert: {kind: mlp}"),
+        ("experts", "Add experts: 128"),
+        ("top_k", "Add top_k: 2"),
+    ):
+        with pytest.raises(SpecError) as caught:
+            TypedSpec.read(text, folder)
+        problems = problem_data(text, caught.value, folder)
+        assert (problems[0]["path"][-1] == "kind") == (where == "kind")  # the cause comes first
+        fixes = next(problem["fixes"] for problem in problems if problem["path"][-1] == where)
+        text = next(fix["text"] for fix in fixes if fix["label"] == label)
+    assert "expert: {kind: mlp, hidden: 3072, activation: gelu_tanh}" in text
+    TypedSpec.read(text, folder)
+
+
+def test_keys_of_a_dense_feed_forward_move_into_the_expert(fixes_of: Labels) -> None:
+    labels = fixes_of(GPT2.replace("kind: mlp", "kind: mixture"))
+    assert (
+        "Move hidden and activation into expert: {kind: mlp}" in labels["decoder.block.feed_forward.expert"]
+    )
+
+
+def test_a_key_that_another_kind_left_is_removed_first(fixes_of: Labels) -> None:
+    labels = fixes_of(text_of("llama-3-8b").replace("kind: rope", "kind: alibi"))
+    assert labels == {"position.theta": ["Remove theta", "Set position.kind: rope"]}
+
+
 def test_the_name_of_a_paper_brings_all_that_it_means(folder: Path) -> None:
     text = GPT2.replace("kind: mlp", "kind: swiglu")
     with pytest.raises(SpecError) as caught:
@@ -93,7 +122,7 @@ def test_a_remedy_of_a_plugin_may_write_any_part(folder: Path, written: str, lab
 
 def test_no_fix_names_a_kind_that_a_part_cannot_have(fixes_of: Labels) -> None:
     labels = fixes_of(GPT2.replace("kind: mlp", "kind: moe"))
-    assert labels["decoder.block.feed_forward.hidden"] == ["Set feed_forward.kind: mlp", "Remove hidden"]
+    assert labels["decoder.block.feed_forward.hidden"] == ["Remove hidden", "Set feed_forward.kind: mlp"]
 
 
 def test_fixes_leave_no_problem_of_their_own(folder: Path) -> None:

@@ -630,8 +630,8 @@ def test_the_parts_of_a_block_without_a_kind_are_checked_too(write):
     assert rules == [
         "decoder.block: needs a `kind` of block",
         "decoder.block.norm: must be a mapping with a `kind` of norm",
-        "decoder.block.attention.kv_heads: is required",
         "decoder.block.attention.kind: must be a registered attention kind",
+        "decoder.block.attention.kv_heads: is required",
         "decoder.block.attention.n_heads: is not a known key",
         "decoder.block.feed_forward.hidden: must be a whole number",
     ]
