@@ -13,6 +13,7 @@ def run(request: Mapping[str, Any], tell: Callable[..., None]) -> None:
     """Export the spec of the request to the directory that ``zoo export`` chooses, and verify it."""
     from cli.options.default_directory import export_directory
     from cli.studio.typed_spec import TypedSpec
+    from cli.tables.export_tables import rounding_text
     from cli.tables.next_steps import trial
     from exporters.export import export
     from exporters.steps.options import ExportOptions
@@ -35,6 +36,7 @@ def run(request: Mapping[str, Any], tell: Callable[..., None]) -> None:
         weights=request["options"].get("weights", "random"),
         files=[[name, size, byte_text(size)] for name, size in written.files.items()],
         verification=done and {**done.as_dict(), "where": done.where, "max_abs": done.max_abs},
+        rounding=done and rounding_text(done),
         summary=done and [comparison.as_dict() for comparison in done.summary],
         next=[shlex.join(["zoo", *arguments]) for arguments, _ in trial(spec, written, options, directory)],
     )

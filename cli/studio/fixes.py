@@ -161,11 +161,11 @@ def _candidates(text: str, problem: Problem, problems: Sequence[Problem]) -> Ite
 
 
 def _moved(text: str, path: SpecPath, problems: Sequence[Problem]) -> Iterator[Candidate]:
-    """The keys beside a required part that its owner does not know, such as those of the experts of a mixture, moved into it."""
+    """A required part made of the unknown keys beside it, such as the expert of a mixture."""
     unknown = [other.path for other in problems if other.rule == _UNKNOWN and other.path[:-1] == path[:-1]]
     values = (value for value in start_values(text, path) if isinstance(value, dict))
-    usual = next((value["kind"] for value in values if "kind" in value), None)
-    slot = next((slot for slot in registry.slots() if usual in registry.kinds(slot)), None)
+    inner_kind = next((value["kind"] for value in values if "kind" in value), None)
+    slot = next((slot for slot in registry.slots() if inner_kind in registry.kinds(slot)), None)
     for kind in registry.kinds_with(slot, str(unknown[0][-1])) if unknown else ():
         part = {"kind": kind} | {str(other[-1]): _value_at(text, other) for other in unknown}
 
@@ -182,7 +182,7 @@ def _moved(text: str, path: SpecPath, problems: Sequence[Problem]) -> Iterator[C
 
 
 def _with_moved(text: str, path: SpecPath, written: str, problems: Sequence[Problem]) -> Iterator[Candidate]:
-    """A kind whose required part takes the keys that the kind has not."""
+    """A new kind with a required part made of the keys that the kind does not have."""
     for other in problems:
         if path[-1] == "kind" and other.rule == REQUIRED and other.path[:-1] == path[:-1]:
             for moving, moved in _moved(text, other.path, problems):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from exporters.steps.advice import Advice
     from exporters.steps.manifest import Export
-    from exporters.verification.result import OutputComparison, RoundedWeight, Verification
+    from exporters.verification.result import OutputComparison, Verification
     from zoo.record.manifest import Manifest
     from zoo.record.records import GraphRecord, PlacementRecord
 
@@ -74,13 +74,15 @@ def print_verification(verification: Verification) -> None:
             f"Cache: {ties.compared:,} codes compared; {ties.at_ties:,} of them lie halfway between two codes to within "
             "float32 precision."
         )
-    if (rounded := verification.worst_weight) is not None:
-        say(_rounding_text(verification, rounded))
+    if rounding := rounding_text(verification):
+        say(rounding)
 
 
-def _rounding_text(verification: Verification, rounded: RoundedWeight) -> str:
-    """Print the effect of rounding, which the comparisons (stored weights, unrounded activations) exclude."""
-    product = verification.worst_product
+def rounding_text(verification: Verification) -> str:
+    """Return the effect of rounding, which the comparisons (stored weights, unrounded activations) exclude; empty without it."""
+    rounded, product = verification.worst_weight, verification.worst_product
+    if rounded is None:
+        return ""
     changes = [
         f"{verification.top_token:.1%} of top tokens agree" if verification.top_token is not None else "",
         f"outputs differ by up to {verification.moved:.1e}" if verification.moved is not None else "",

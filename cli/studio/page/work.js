@@ -161,6 +161,7 @@ function exported(event, result) {
     h("p", { class: "good", id: "verdict" }, done ? `✓ Verified in ${done.where}: largest difference ${done.max_abs.toExponential(1)}` : "Written, not verified: there are no weights."),
     h("p", {}, "In ", h("code", {}, event.directory), `, ${plural(event.files.length, "file")}`),
     ...(event.summary ? [verification(event.summary)] : []),
+    ...(event.rounding ? [h("p", { class: "how" }, event.rounding)] : []),
     table("Files", ["file", "size"], event.files.map(([name, , text]) => [name, text])),
     ...event.next.map((command) => h("p", { class: "quiet" }, "Next: ", h("code", {}, command))));
 }

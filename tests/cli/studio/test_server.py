@@ -251,7 +251,13 @@ def test_an_export_reports_its_progress_and_verification(page: Page, folder: Pat
     assert done["directory"] == "build/tiny-gpt"
     assert done["verification"]["passed"]
     assert done["verification"]["max_abs"] < 1e-4
+    assert done["rounding"] == ""
     assert (folder / "build/tiny-gpt/model.onnx").is_file()
+    rounded = json.loads(
+        page.post("export", text=text_of("tiny-gpt"), precision="int4").text.splitlines()[-1]
+    )
+    assert "int4 rounding (the files, against the original weights): " in rounded["rounding"]
+    assert "of top tokens agree; outputs differ by up to " in rounded["rounding"]
 
 
 def test_weights_are_those_of_opened_checkpoints_alone(page: Page, tmp_path: Path) -> None:
