@@ -52,7 +52,7 @@ GATE_TITLES = {
 }
 """Gated feed-forwards by their activation (Shazeer, 2020)."""
 
-PUBLISHED_NAMES: dict[str, Activation] = {
+ACTIVATIONS: dict[str, Activation] = {
     "gelu": "gelu",
     "gelu_new": "gelu_tanh",
     "gelu_pytorch_tanh": "gelu_tanh",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from specs.base import registry
 from specs.base.kind_synonyms import KIND_SYNONYMS, normal
-from specs.kinds.activation import PUBLISHED_NAMES
+from specs.kinds.activation import ACTIVATIONS
 
-_ACTIVATIONS = {**PUBLISHED_NAMES, "relu_squared": "relu2", "squared_relu": "relu2"}
+_ACTIVATIONS = {**ACTIVATIONS, "relu_squared": "relu2", "squared_relu": "relu2"}
 
 
 def value_meant(key: str, word: str, kind: object) -> dict[str, str] | None:

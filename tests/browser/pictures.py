@@ -74,10 +74,10 @@ def studio_pictures(browser: Browser, out: Path) -> None:
                 page.until(lambda: browser.all("#card-fits table"))
                 take(browser.driver, out / f"studio-{width}-{scheme}.png")
         page.open(fragment)
-        for ready in ("#card-mesh", "#card-mesh .bar"):
-            browser.run("document.getElementById('card-fits').scrollIntoView()")
-            page.until(lambda ready=ready: browser.all(ready))
-        browser.run("document.getElementById('card-fits').scrollIntoView()")
+        to_devices = "document.getElementById('card-fits').scrollIntoView()"
+        browser.run(to_devices)
+        page.until(lambda: browser.all("#card-mesh .bar"))
+        browser.run(to_devices)  # cards above have grown
         take(browser.driver, out / "studio-devices.png")
 
 

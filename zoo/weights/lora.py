@@ -67,7 +67,9 @@ class LowRank:
 
     def empty_row(self, matrix: Tensor) -> int | None:
         """The first row of length 0, by which DoRA divides; None if there is none."""
-        rows = (self._summed(matrix).norm(dim=1) == 0).nonzero() if self.magnitude is not None else ()
+        if self.magnitude is None:
+            return None
+        rows = (self._summed(matrix).norm(dim=1) == 0).nonzero()
         return int(rows[0]) if len(rows) else None
 
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from specs.base.base import Component
 from specs.base.suggest import suggestion
-from specs.kinds.activation import PUBLISHED_NAMES as ACTIVATIONS
+from specs.kinds.activation import ACTIVATIONS as ACTIVATIONS
 from specs.kinds.attention import ProjectionBiases
 from zoo.families.common.config import Config
 from zoo.families.common.template import Data, Field, FieldContext, Template, UnfitError, joined, read, write
