@@ -82,7 +82,7 @@ def test_a_spec_is_trained_against_its_base_with_live_curves(studio: StudioPage)
     studio.browser.one("#training .primary").click()
     studio.until(lambda: studio.browser.all("#losses .curve"))
     studio.until(lambda: studio.browser.all("#learned"), 120)
-    assert "tiny-gpt" in studio.browser.one("#learned").text
+    assert studio.browser.one("#learned").text.startswith("tiny-gpt as edited learns it ")
     assert len(studio.browser.all("#losses .curve")) == 2
     spans = [studio.browser.run(SPAN, each) for each in studio.browser.all("#losses .curve, #losses .chance")]
     top, bottom = min(span[0] for span in spans), max(span[1] for span in spans)

@@ -61,9 +61,10 @@ function finished(told, names, result) {
   const show_ = (value, digits) => (value === null ? "diverged" : value.toFixed(digits));
   const [base, now] = told.results;
   const wrong = told.results.filter((each) => each.sees_answers);
+  const now_ = names.now === names.base ? `${names.now} as edited` : names.now;
   const better = base.loss === null || now.loss === null ? "" : now.loss < base.loss ? "learns it better" : now.loss > base.loss ? "learns it worse" : "learns it equally well";
   result.replaceChildren(
-    h("p", { id: "learned", class: wrong.length ? "bad" : "good" }, wrong.length ? `${wrong.map((each) => names[each.label]).join(" and ")} can see the answers: the mask or the mixer leaks.` : better && `${names.now} ${better} in ${whole(now.diverged_at || (base.scores.at(-1) || { step: 0 }).step)} steps.`),
+    h("p", { id: "learned", class: wrong.length ? "bad" : better.endsWith("better") ? "good" : "" }, wrong.length ? `${wrong.map((each) => names[each.label]).join(" and ")} can see the answers: the mask or the mixer leaks.` : better && `${now_} ${better} in ${whole(now.diverged_at || (base.scores.at(-1) || { step: 0 }).step)} steps.`),
     table(`On ${told.task}, held-out passages`, ["", "parameters", "loss", "accuracy", "solved at", "steps/s"],
       told.results.map((each) => [`${each.label}: ${names[each.label]}`, parameters(each.parameters), show_(each.loss, 3), each.accuracy === null ? "" : `${(100 * each.accuracy).toFixed(1)} %`, each.solved_at === null ? "no" : whole(each.solved_at), each.kept ? "saved" : each.steps_per_second.toFixed(1)])),
     behind("Losses", ["step", ...told.results.map((each) => each.label)], () => told.results[0].curve.map(([step, loss], i) => [whole(step), show_(loss, 3), told.results[1].curve[i] ? show_(told.results[1].curve[i][1], 3) : ""])),
