@@ -35,7 +35,7 @@ PUBLISHED_MODULES = {
 }
 
 
-@one_in(12)
+@one_in(24)
 @pytest.mark.parametrize("name", PRESETS)
 def test_the_built_model_has_the_published_parameters(name):
     spec = load(name)
