@@ -19,7 +19,7 @@ GPU_UNTIL := $(or $(UNTIL),$(shell expr $$(date +%s) + 480))
 # The bytecode of tests is kept for the next run: a fifth of collecting them.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test quick test-slow test-all test-costs test-browser test-clients engines test-engines runtimes matrix gpu-kit gpu lint types contracts format digests studio-editor docs bench peers clean
+.PHONY: run test quick test-slow test-all test-costs test-browser clients test-clients engines test-engines runtimes matrix gpu-kit gpu lint types contracts format digests studio-editor docs bench peers clean
 
 run: $(VENV)/.installed
 	$(BIN)/zoo build bert-base
@@ -48,7 +48,9 @@ test-browser: $(VENV)/.installed-test .clients/transformers-js/node_modules
 
 # The clients that load exports; those whose versions fit together share an environment. node comes from a Python package, too. In a
 # browser WebGPU is that of Debian's package chromium.
-test-clients: $(VENV)/.installed-test .clients/genai/.installed .clients/optimum/.installed .clients/transformers-js/node_modules
+clients: .clients/genai/.installed .clients/optimum/.installed .clients/transformers-js/node_modules
+
+test-clients: $(VENV)/.installed-test clients
 	$(PYTEST) -m clients -rP tests/clients
 
 # Engines that verify exports, each in its own environment; for the WebGPU provider the system has to have a Vulkan driver:

@@ -79,13 +79,22 @@ def _error_classes(trees: Iterable[ast.Module]) -> frozenset[str]:
     """The names of UserError and of all classes that inherit from it."""
     bases: dict[str, set[str]] = {}
     for tree in trees:
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ClassDef):
-                bases.setdefault(node.name, set()).update(map(_last_name, node.bases))
+        for node in _classes(tree):
+            bases.setdefault(node.name, set()).update(map(_last_name, node.bases))
     errors = {"UserError"}
     while more := {name for name, parents in bases.items() if parents & errors} - errors:
         errors |= more
     return frozenset(errors)
+
+
+def _classes(node: ast.AST) -> Iterator[ast.ClassDef]:
+    """The classes of a file: statements stand in other statements, and so no expression has to be read."""
+    for name in ("body", "orelse", "handlers", "finalbody", "cases"):
+        children = getattr(node, name, ())
+        for child in children if isinstance(children, list) else ():
+            if isinstance(child, ast.ClassDef):
+                yield child
+            yield from _classes(child)
 
 
 def _messages(tree: ast.Module, errors: frozenset[str]) -> Iterator[str]:

@@ -94,7 +94,7 @@ def test_an_operation_without_an_entry_is_named(spec: Path, tmp_path: Path) -> N
     module = module.replace("from zoo_squared_relu import operations as operations\n", "")
     kind = (PLUGIN / "zoo_squared_relu" / "spec.py").read_text()
     kind, module = (text.replace("zoo_squared_relu", "zoo_bare") for text in (kind, module))
-    zoo = zoo_with(broken_plugin(tmp_path, "zoo_bare", kind, module))
+    zoo = zoo_with(plugin(tmp_path, "zoo_bare", kind, module))
     assert json.loads(zoo("report", spec, "--json").stdout)["estimated_operations"] == ["square"]
     assert "Estimated FLOPs and activations: no entry in zoo.ops for square." in zoo("report", spec).stdout
     refused = zoo("build", spec, "-o", tmp_path / "out")
@@ -133,9 +133,9 @@ def test_without_the_plugin_its_kind_is_unknown(spec: Path) -> None:
     assert "must be a registered feed_forward kind" in wrong.stdout + wrong.stderr
 
 
-def broken_plugin(place: Path, name: str, spec: str, module: str = "") -> Path:
+def plugin(place: Path, name: str, spec: str, module: str = "") -> Path:
     """Write a plugin as an installer leaves it, and return its directory."""
-    site = place / "broken"
+    site = place / f"{name}-site"
     (site / name).mkdir(parents=True)
     (site / name / "__init__.py").touch()
     (site / name / "spec.py").write_text(spec)
@@ -147,11 +147,10 @@ def broken_plugin(place: Path, name: str, spec: str, module: str = "") -> Path:
     return site
 
 
-def test_a_plugin_that_fails_to_import_is_named_and_breaks_nothing_else(
-    spec: Path, site: Path, tmp_path: Path
-) -> None:
-    broken = broken_plugin(tmp_path, "zoo_broken", "raise RuntimeError('no licence')")
-    done = zoo_with(site, broken)("validate", spec, "bert-base")
+def test_a_plugin_that_fails_to_import_is_named_and_breaks_nothing_else(spec: Path, tmp_path: Path) -> None:
+    whole = plugin(tmp_path, "zoo_squared_relu", (PLUGIN / "zoo_squared_relu" / "spec.py").read_text())
+    broken = plugin(tmp_path, "zoo_broken", "raise RuntimeError('no licence')")
+    done = zoo_with(whole, broken)("validate", spec, "bert-base")
     assert done.returncode == 0, done.stdout + done.stderr
     assert (
         "plugin 'squared_relu' of zoo_broken (zoo_broken.spec) cannot be loaded: RuntimeError: no licence"
@@ -161,7 +160,7 @@ def test_a_plugin_that_fails_to_import_is_named_and_breaks_nothing_else(
 
 def test_a_kind_registered_twice_is_named(tmp_path: Path) -> None:
     again = (PLUGIN / "zoo_squared_relu" / "spec.py").read_text().replace('"squared_relu"', '"mlp"')
-    done = zoo_with(broken_plugin(tmp_path, "zoo_again", again))("validate", "bert-base")
+    done = zoo_with(plugin(tmp_path, "zoo_again", again))("validate", "bert-base")
     assert done.returncode == 0
     assert (
         "feed_forward kind 'mlp' is registered twice: by specs.kinds.feed_forward.MLP and by zoo_again.spec.SquaredReLU"
@@ -171,7 +170,7 @@ def test_a_kind_registered_twice_is_named(tmp_path: Path) -> None:
 
 def test_a_kind_that_does_not_extend_the_class_of_its_slot_is_named(tmp_path: Path) -> None:
     head = (PLUGIN / "zoo_squared_relu" / "spec.py").read_text().replace('"feed_forward"', '"head"')
-    done = zoo_with(broken_plugin(tmp_path, "zoo_bare_head", head))("validate", "bert-base")
+    done = zoo_with(plugin(tmp_path, "zoo_bare_head", head))("validate", "bert-base")
     assert done.returncode == 0
     assert (
         "head kind 'squared_relu' must extend specs.kinds.head.HeadKind, and zoo_bare_head.spec.SquaredReLU does not"
@@ -199,7 +198,7 @@ def test_a_kind_without_a_builder_is_reported(
 ) -> None:
     text = (PLUGIN / "zoo_squared_relu" / "spec.py").read_text()
     text = text.replace(', implementation="zoo_squared_relu.module"', implementation)
-    done = zoo_with(broken_plugin(tmp_path, "zoo_unbuilt", text))("params", spec)
+    done = zoo_with(plugin(tmp_path, "zoo_unbuilt", text))("params", spec)
     assert done.returncode == 2
     assert f"Kind 'squared_relu' has no builder\n  {remedy}" in done.stderr
 
@@ -207,7 +206,7 @@ def test_a_kind_without_a_builder_is_reported(
 @pytest.mark.slow
 def test_an_implementation_that_fails_to_import_is_reported(spec: Path, tmp_path: Path) -> None:
     text = (PLUGIN / "zoo_squared_relu" / "spec.py").read_text().replace("zoo_squared_relu", "zoo_lame")
-    done = zoo_with(broken_plugin(tmp_path, "zoo_lame", text, "import nowhere_to_be_found"))("params", spec)
+    done = zoo_with(plugin(tmp_path, "zoo_lame", text, "import nowhere_to_be_found"))("params", spec)
     assert done.returncode == 2
     assert (
         "kind 'squared_relu' needs zoo_lame.module, which cannot be loaded: ModuleNotFoundError: No module named 'nowhere_to_be_found'"

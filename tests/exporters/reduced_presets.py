@@ -59,9 +59,15 @@ def structures() -> list[str]:
 
 
 @cache
+def preset(name: str) -> Model:
+    """The spec of a preset, kept: several tables of cases are made of the structures while tests are collected."""
+    return load(name)
+
+
+@cache
 def structure(name: str) -> Model:
     """The reduced model of a preset."""
-    return reduced(load(name))
+    return reduced(preset(name))
 
 
 def found_structures() -> list[str]:

@@ -398,10 +398,10 @@ def test_a_graph_that_is_damaged(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_ends_a_text_that_is_being_generated(tmp_path: Path) -> None:
-    long = ["--set", "context_length=100000", "--set", "decoder.layers=8"]
+    long = ["--set", "context_length=30000"]
     assert invoke("export", "tiny-gpt", *long, "--no-verify", "-o", tmp_path / "out").exit_code == 0
     process = subprocess.Popen(
-        [*ZOO, "run", "out", "--ids", "1,2", "--max-new-tokens", "90000"],
+        [*ZOO, "run", "out", "--ids", "1,2", "--max-new-tokens", "29000"],
         cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
     assert process.stdout is not None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import oras.client
 import pytest
 import requests
 
@@ -17,6 +16,14 @@ from tests.exporters.remotes.files import as_json, contents, done, refused, stat
 from tests.exporters.remotes.token_gate import TokenGate
 
 IMAGE = "application/vnd.oci.image.manifest.v1+json"
+
+
+@pytest.fixture
+def client():
+    """The client of ORAS; importing it compiles grammars for a second."""
+    from oras.client import OrasClient
+
+    return OrasClient(insecure=True)
 
 
 @pytest.fixture
@@ -42,7 +49,7 @@ def test_a_pulled_export_equals_the_pushed_one(copy, tag, tmp_path, key):
         assert contents(tmp_path / f"pulled{number}") == contents(first)
 
 
-def test_the_artifact_is_one_of_ours_and_oras_reads_it(exports, tag, tmp_path):
+def test_the_artifact_is_one_of_ours_and_oras_reads_it(exports, tag, client, tmp_path):
     done("push", exports / "first", "--to", tag)
     found = manifest(tag).json()
     assert (found["artifactType"], found["config"]["mediaType"]) == (
@@ -56,7 +63,6 @@ def test_the_artifact_is_one_of_ours_and_oras_reads_it(exports, tag, tmp_path):
     assert kinds["model.onnx.data"] == WEIGHTS
     assert kinds["export.json"] == kinds["build.json"] == RECORD
     assert found["annotations"]["org.opencontainers.image.title"] == "tiny-bert"
-    client = oras.client.OrasClient(insecure=True)
     client.pull(tag.removeprefix("oci://"), outdir=str(tmp_path / "pulled"))
     assert contents(tmp_path / "pulled") == contents(exports / "first")
 
@@ -106,10 +112,12 @@ def test_another_export_is_not_overwritten_unasked(exports, tag, tmp_path):
     assert contents(tmp_path / "pulled") == contents(exports / "other")
 
 
-def test_an_artifact_of_something_else_is_not_overwritten_unasked(exports, tag, tmp_path, monkeypatch):
+def test_an_artifact_of_something_else_is_not_overwritten_unasked(
+    exports, tag, client, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     Path("thesis.tex").write_text("years")
-    oras.client.OrasClient(insecure=True).push(target=tag.removeprefix("oci://"), files=["thesis.tex"])
+    client.push(target=tag.removeprefix("oci://"), files=["thesis.tex"])
     assert "thesis.tex (removed)" in refused("push", exports / "first", "--to", tag)
     assert f"{tag} has no export: there is no export.json" in refused("pull", tag, "-o", "here")
     data = as_json("push", exports / "first", "--to", tag, "--force")

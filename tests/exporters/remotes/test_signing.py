@@ -11,8 +11,6 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
-from cyclonedx.schema import SchemaVersion
-from cyclonedx.validation.json import JsonStrictValidator
 
 import zoo
 from exporters.remotes.artefact import read_artefact
@@ -205,6 +203,10 @@ def test_files_of_these_names_that_are_something_else_stay(copy):
 
 
 def bill(directory, key):
+    # Importing it compiles grammars for a second.
+    from cyclonedx.schema import SchemaVersion
+    from cyclonedx.validation.json import JsonStrictValidator
+
     done("sign", directory, "--key", key)
     text = (directory / "bom.cdx.json").read_text()
     assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(text) is None

@@ -36,10 +36,9 @@ from exporters.verification.reference import full_pass
 from exporters.verification.result import VerificationError
 from exporters.verification.verified_model import VerifiedModel
 from specs.base.errors import UserError
-from specs.language.load import load
 from specs.model.model import Model
 from tests.exporters.quality import checkpoints
-from tests.exporters.reduced_presets import structure, structures
+from tests.exporters.reduced_presets import preset, structure, structures
 from tests.thinned import one_in
 from tests.zoo.tiny import bert, gpt2, t5
 from zoo.builder import ZooModel, assemble
@@ -53,7 +52,10 @@ from zoo.weights.random import RandomWeights
 
 BLOCKS = Blocks(4, 32, symmetric=False)
 STRUCTURES = [
-    name for name in structures() for spec in [load(name)] if spec.embedding_of(spec.first_stack).takes_tokens
+    name
+    for name in structures()
+    for spec in [preset(name)]
+    if spec.embedding_of(spec.first_stack).takes_tokens
 ]
 
 

@@ -115,7 +115,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Opens:
     own=st.booleans(),
     stop=st.lists(st.integers(0, 19), max_size=1),
 )
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_draft_changes_no_token(
     opened: Opens,
     name: str,

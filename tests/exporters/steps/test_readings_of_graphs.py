@@ -22,14 +22,14 @@ from specs.base.roles import rewritten
 from specs.language.load import load
 from specs.model.model import Model
 from specs.model.stack import StackName
-from tests.exporters.reduced_presets import structures
+from tests.exporters.reduced_presets import preset, structures
 from tests.thinned import one_in
 from zoo.reports.costs import costs
 from zoo.reports.training import trainings
 from zoo.tracing.traced_model import TracedModel
 from zoo.tracing.tracer import Tracer
 
-SEVERAL = [name for name in structures() if len(list(load(name).stacks())) > 1]
+SEVERAL = [name for name in structures() if len(list(preset(name).stacks())) > 1]
 QUICK = ["clip-vit-b32", "smolvlm-256m", "t5-small"]
 
 

@@ -44,7 +44,7 @@ def check(
     ours = load(spec, directory / "reference")
     given = drawn_inputs(spec, seed)
     expected = outputs_of(reference, given)
-    check_in_memory_layout(reference, spec, ours, directory / "in-memory")
+    check_in_memory_layout(reference, spec, ours, directory / "in-memory", directory / "reference")
     result = Parity(reference.config.model_type, fuzzed=fuzzed)
     result.pytorch = largest(outputs_of(ours, given), expected)
     assert result.pytorch <= TOLERANCE

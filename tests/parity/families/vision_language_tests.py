@@ -63,7 +63,7 @@ def check(
     if spec.packs_images:
         theirs = partial(typed, spec) if spec.head.predicts_next else by_image_inputs
     ours = load(spec, directory / "reference")
-    check_in_memory_layout(reference, spec, ours, directory / "in-memory")
+    check_in_memory_layout(reference, spec, ours, directory / "in-memory", directory / "reference")
     result = Parity(reference.config.model_type, fuzzed=fuzzed)
     given = drawn_inputs(spec, seed)
     expected = scores(reference, theirs(given))

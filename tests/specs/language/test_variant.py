@@ -6,7 +6,6 @@ import pytest
 
 from specs.forms.resolved import resolved
 from specs.language.load import load, read
-from specs.language.preset_files import preset_names
 from specs.language.variant import CLAIMS
 from specs.model.model import Model
 
@@ -57,8 +56,6 @@ def test_many_changes_are_counted(tmp_path):
 
 
 def test_presets_share_the_publication_of_the_preset_that_they_extend():
-    for name in preset_names():
-        assert not load(name).summary.startswith(("Variant of", "Same architecture")), name
     medium = load("gpt2-medium")
     assert (medium.source, medium.year) == (load("gpt2").source, 2019)
 

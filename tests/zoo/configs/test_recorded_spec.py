@@ -14,6 +14,7 @@ import zoo
 from cli.app import app
 from specs.language.load import load
 from specs.language.preset_files import preset_names
+from tests.thinned import one_in
 from tests.zoo.tiny import gpt2
 from zoo.configs.recorded_spec import check_recorded_spec, record_spec, recorded_spec
 
@@ -114,7 +115,8 @@ def test_a_directory_without_a_record_is_read(saved: Path) -> None:
         zoo.build("mine.yaml", str(saved))
 
 
-@pytest.mark.parametrize("name", preset_names()[::7])
+@one_in(20)
+@pytest.mark.parametrize("name", preset_names())
 def test_every_preset_is_recorded_whole(name: str, tmp_path: Path) -> None:
     record_spec(tmp_path, load(name))
     assert recorded_spec(tmp_path) == load(name)

@@ -20,7 +20,7 @@ import zoo
 from specs.language.load import load
 from specs.model.model import Model
 from specs.model.stack import Stack
-from tests.exporters.reduced_presets import structures
+from tests.exporters.reduced_presets import preset, structures
 from tests.thinned import one_in
 from tests.zoo.components.whole_chunks import small_blocks, source_tokens, tokens
 from tests.zoo.reports.expert_flops import flop_counter
@@ -254,7 +254,7 @@ def test_dtypes_share_a_trace(name: str, monkeypatch: pytest.MonkeyPatch) -> Non
     "name",
     [
         *("clip-vit-b32", "siglip2-base-16", "owlvit-base-32", "llava-1.5-7b", "gemma3-4b", "qwen3-vl-2b"),
-        *(name for name in structures() if load(name).architecture == "encoder-decoder"),
+        *(name for name in structures() if preset(name).architecture == "encoder-decoder"),
     ],
 )
 def test_the_parts_of_a_step_are_the_whole(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
