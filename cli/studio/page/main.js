@@ -18,9 +18,11 @@ const nonce = document.querySelector("meta[name=nonce]").content;
 let aborter = null;
 const PAUSE = 25; // milliseconds, in a burst of typing
 const REST = 150;
+const KEPT = 250; // milliseconds without an answer after which the address holds the spec: browsers limit how often it may change
 let changed = 0;
 let waiting = 0;
 let showing = 0;
+let remembering = 0;
 
 const start = await get("start");
 const schema = new Schema(await get("schema"));
@@ -62,6 +64,7 @@ const number = (id) => (at(id).value ? Math.max(1, Math.round(Number(at(id).valu
 
 async function ask() {
   clearTimeout(waiting);
+  clearTimeout(remembering);
   if (aborter) aborter.abort();
   aborter = new AbortController();
   const mine = (state.asked += 1);
@@ -82,7 +85,7 @@ async function ask() {
       state.answered = mine;
       document.body.dataset.milliseconds = String(Math.round(performance.now() - began));
       document.body.dataset.answered = String(mine);
-      remember(text);
+      remembering = setTimeout(() => remember(text), KEPT);
       if (state.valid) figures.mesh.follow(question);
     }
   } catch (error) {
@@ -116,7 +119,7 @@ function show(part, data, text) {
     return;
   }
   if (part === "drawing") {
-    drawing.show(data, state.sizes);
+    if (!drawing.show(data, state.sizes)) return;
     drawing.mark(state.changes);
     drawing.link(editor.path());
     return;
@@ -136,6 +139,8 @@ function show(part, data, text) {
 }
 
 function lengths(context) {
+  if (context === state.longest) return;
+  state.longest = context;
   const values = [128, 512, 1024, 2048, 4096, 8192, 32768, 131072].filter((value) => !context || value < context);
   at("lengths").replaceChildren(...[...values, ...(context ? [context] : [])].map((value) => h("option", { value: String(value) })));
 }
@@ -245,9 +250,12 @@ function label() {
 }
 
 async function remember(text) {
+  clearTimeout(remembering);
+  const { answered } = state;
   const { preset, file, weights } = state.opened;
   const rest = { base: state.base, opened: preset, file, weights, batch: at("batch").value === "1" ? "" : at("batch").value, length: at("length").value, precision: at("precision").value === "fp16" ? "" : at("precision").value };
   history.replaceState(null, "", `${location.pathname}#${await fragment(text, rest)}`);
+  document.body.dataset.remembered = String(answered);
 }
 
 async function copy(text, what) {
