@@ -49,8 +49,8 @@ class StudioPage:
     def settle(self) -> None:
         """Wait until the last edit is answered whole, and the address holds it."""
         script = """
-        const { answered, remembered } = document.body.dataset;
-        return Boolean(answered) && remembered === answered && !document.body.classList.contains("asking");
+        const { asked, answered, remembered } = document.body.dataset;
+        return Boolean(asked) && answered === asked && remembered === asked;
         """
         time.sleep(0.1)  # the page asks shortly after the last key
         self.until(lambda: self.browser.run(script))

@@ -13,16 +13,18 @@ import { Schema } from "./schema.js";
 import { trainingDialog } from "./training.js";
 import { exportDialog, saveDialog } from "./work.js";
 
-const state = { opened: null, base: "", baseText: "", spec: null, valid: true, changes: [], asked: 0, answered: 0, problems: [] };
+const state = { opened: null, base: "", baseText: "", spec: null, valid: true, changes: [], asked: 0, answered: 0, problems: null };
 const nonce = document.querySelector("meta[name=nonce]").content;
 let aborter = null;
 const PAUSE = 25; // milliseconds, in a burst of typing
 const REST = 150;
 const KEPT = 250; // milliseconds without an answer after which the address holds the spec: browsers limit how often it may change
+const SLOW = 400; // milliseconds after which the page shows that it waits for an answer
 let changed = 0;
 let waiting = 0;
 let showing = 0;
 let remembering = 0;
+let slow = 0;
 
 const start = await get("start");
 const schema = new Schema(await get("schema"));
@@ -73,7 +75,9 @@ async function ask() {
   const began = performance.now();
   const question = { text, base: state.base, base_text: state.base ? "" : state.baseText, batch: number("batch") ?? 1, length: number("length"), precision: at("precision").value };
   if (question.length === null) delete question.length;
-  document.body.classList.add("asking");
+  document.body.dataset.asked = String(mine);
+  clearTimeout(slow);
+  slow = setTimeout(() => document.body.classList.add("asking"), SLOW);
   try {
     await stream("answer", question, ({ part, data }) => {
       if (mine !== state.asked) return;
@@ -91,7 +95,10 @@ async function ask() {
   } catch (error) {
     if (error.name !== "AbortError" && mine === state.asked) toast(lost(error), true);
   } finally {
-    if (mine === state.asked) document.body.classList.remove("asking");
+    if (mine === state.asked) {
+      clearTimeout(slow);
+      document.body.classList.remove("asking");
+    }
   }
 }
 
@@ -112,7 +119,8 @@ function show(part, data, text) {
     state.valid = true;
     problems([], text);
     controls.show(data);
-    document.title = `${data.name} · zoo studio`;
+    const title = `${data.name} · zoo studio`;
+    if (document.title !== title) document.title = title;
     at("length").max = data.context || "";
     at("length").disabled = data.fixed_length;
     lengths(data.context);
@@ -146,6 +154,7 @@ function lengths(context) {
 }
 
 function problems(found, text) {
+  if (!found.length && state.problems && !state.problems.length) return;
   state.problems = found;
   state.valid = !found.length;
   if (text === editor.text) editor.diagnose(found);
