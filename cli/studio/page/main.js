@@ -17,10 +17,8 @@ const state = { opened: null, base: "", baseText: "", spec: null, valid: true, c
 const nonce = document.querySelector("meta[name=nonce]").content;
 let aborter = null;
 const PAUSE = 25; // milliseconds, in a burst of typing
-const REST = 150;
 const KEPT = 250; // milliseconds without an answer after which the address holds the spec: browsers limit how often it may change
 const SLOW = 400; // milliseconds after which the page shows that it waits for an answer
-let changed = 0;
 let waiting = 0;
 let showing = 0;
 let remembering = 0;
@@ -51,15 +49,13 @@ const controls = new Controls(schema, {
   },
 });
 
-// Asks at once after a rest, and in a burst of typing shortly after the last key: a question that is overtaken ends.
+// Asks at once where nothing is asked, and else, as in a burst of typing, shortly after the last key: a question that is overtaken ends.
 function soon() {
   const [undone, redone] = editor.depths();
   at("undo").disabled = !undone;
   at("redo").disabled = !redone;
   clearTimeout(waiting);
-  const rested = performance.now() - changed > REST;
-  changed = performance.now();
-  waiting = setTimeout(ask, rested ? 0 : PAUSE);
+  waiting = setTimeout(ask, state.answered === state.asked ? 0 : PAUSE);
 }
 
 const number = (id) => (at(id).value ? Math.max(1, Math.round(Number(at(id).value))) : null);
