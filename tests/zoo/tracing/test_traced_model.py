@@ -56,7 +56,7 @@ def test_the_graph_of_another_dtype_has_the_calls_of_its_own_trace(name: str, dt
     spec = fewer_layers(load(name), 1)
     half, own = TracedModel(spec, HALF), TracedModel(spec, dtype)
     for task, other in zip(
-        *(stored_tasks(each.model, spec, each.outputs) for each in (half, own)), strict=True
+        *(stored_tasks(traced.model, spec, traced.outputs) for traced in (half, own)), strict=True
     ):
         assert _calls(half.trace(task).in_dtype(dtype).graph) == _calls(
             own.trace(other).in_dtype(dtype).graph
@@ -83,7 +83,7 @@ def _calls(graph: fx.Graph) -> list[tuple[Any, ...]]:
             node.meta.get("info"),
             node.meta.get("info") and is_static(node),
             node.meta.get("path"),
-            [call(each) for each in node.meta.get("semantic_calls", ())],
+            [*map(call, node.meta.get("semantic_calls", ()))],
         )
         for node in graph.nodes
     ]
