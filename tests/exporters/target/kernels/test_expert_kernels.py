@@ -49,7 +49,10 @@ def test_the_cpu_reads_their_codes_as_integers() -> None:
     """Code 9 is 1 as an integer around 8, and -0.5 as a 4-bit float: two layers of 32 make 1024, or 0 after ReLU."""
     session = onnxruntime.InferenceSession(mixture(FLOAT), providers=["CPUExecutionProvider"])
     codes, scales = np.full((2, 32, 16), 0x99, np.uint8), np.ones((2, 32, 1), np.float32)
-    inputs = {"x": np.ones((1, 32), np.float32), "logits": np.array([[9, 0]], np.float32)}
+    inputs: dict[str, np.ndarray] = {
+        "x": np.ones((1, 32), np.float32),
+        "logits": np.array([[9, 0]], np.float32),
+    }
     inputs |= dict.fromkeys(("up", "down"), codes) | dict.fromkeys(("up_scale", "down_scale"), scales)
     inputs |= dict.fromkeys(("up_whole", "down_whole"), np.ones(2, np.float32))
     (mixed,) = session.run(None, inputs)
