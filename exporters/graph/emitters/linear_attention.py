@@ -64,9 +64,9 @@ def _packed(call: Call, x: Operand, repeats: int = 1) -> Value:
 
 
 def without_padding(call: Call, x: Value, real: Operand | None) -> Value:
-    """0 for padding: B T N, B T -> B T N.  On the CPU a product takes a third of the time of Where."""
+    """0 for padding: B T N, B T -> B T N."""
     if real is None:
         return x
-    kept = call.op("Unsqueeze", call.cast(real.value, real.dtype, INSIDE), call.graph.ints(2))
-    result: Value = call.op("Mul", x, kept)
+    kept = call.op("Unsqueeze", call.cast(real.value, real.dtype, torch.bool), call.graph.ints(2))
+    result: Value = call.op("Where", kept, x, call.graph.constant(0.0, INSIDE))
     return result
