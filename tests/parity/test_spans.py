@@ -14,9 +14,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from torch import Tensor
-from typer.testing import CliRunner
 
-from cli.app import app
 from cli.tables.next_steps import _inputs
 from exporters.export import export
 from exporters.runtime.encoding import EncoderRunner
@@ -26,6 +24,7 @@ from exporters.runtime.text import find_text
 from exporters.steps.options import ExportOptions
 from specs.base.errors import UserError
 from specs.language.load import load as load_spec
+from tests.cli.program import invoke
 from tests.parity.gliner import batch, gliner
 from tests.parity.minilm import minilm_directory
 from tests.parity.reference import assert_close, load
@@ -235,7 +234,7 @@ def entities_export(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(directory: Path, *arguments: str) -> Any:
     """Run ``zoo run``."""
-    return CliRunner().invoke(app, ["run", str(directory), *arguments], prog_name="zoo")
+    return invoke("run", str(directory), *arguments)
 
 
 def test_zoo_run_prints_entities_that_do_not_overlap(entities_export: Path) -> None:

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 import torch
-from typer.testing import CliRunner
 
-from cli.app import app
 from tests.cli.process import ZOO, environment, in_terminal, tables, zoo
+from tests.cli.program import done, invoke
 from zoo.components.feed_forward import MLP
 
 LIKE_LLAMA = [
@@ -32,7 +31,7 @@ def run(tmp_path, monkeypatch):
         words = [*map(str, arguments)]
         brief = {"--quiet", "-q", "--json"}.intersection(words)
         verbose = ["-v"] if words[0] == "diff" and not brief else []
-        return CliRunner().invoke(app, [*words, *verbose], prog_name="zoo")
+        return invoke(*words, *verbose)
 
     return call
 
@@ -43,7 +42,7 @@ def exports(tmp_path_factory) -> Path:
     place = tmp_path_factory.mktemp("exports")
     for name, options in {"one": [], "again": [], "int8": ["--precision", "int8"]}.items():
         arguments = ["export", "tiny-gpt", "--no-verify", *options, "-o", str(place / name)]
-        assert CliRunner().invoke(app, arguments).exit_code == 0
+        done(*arguments)
     return place
 
 

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from cli.app import app
+from tests.cli.program import done, invoke
 
 Run = Callable[..., Any]
 
@@ -43,7 +42,7 @@ CONTENTS = {
 def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An export of a tiny model."""
     place = tmp_path_factory.mktemp("original") / "export"
-    assert CliRunner().invoke(app, ["export", "tiny-gpt", "-o", str(place), "--no-verify"]).exit_code == 0
+    done("export", "tiny-gpt", "-o", str(place), "--no-verify")
     build = json.loads((place / "build.json").read_text())
     comparison = {
         "case": "one token", "shape": "1 x 1", "output": "logits", "max_abs": 1e-7, "max_rel": 1e-7,
@@ -65,7 +64,7 @@ def run(original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.setenv("COLUMNS", "200")
 
     def command(*arguments: str) -> Any:
-        result = CliRunner().invoke(app, arguments, prog_name="zoo")
+        result = invoke(*arguments)
         assert result.exception is None or isinstance(result.exception, SystemExit), (
             arguments,
             result.exception,

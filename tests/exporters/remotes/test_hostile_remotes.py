@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from tests.exporters.remotes.files import contents, invoke, refused
+from tests.cli.program import invoke, refused
+from tests.exporters.remotes.files import contents
 
 IMAGE = "application/vnd.oci.image.manifest.v1+json"
 TITLE = "org.opencontainers.image.title"

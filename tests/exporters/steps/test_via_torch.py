@@ -12,9 +12,7 @@ import onnxruntime
 import pytest
 import torch
 from torch import Tensor
-from typer.testing import CliRunner
 
-from cli.app import app
 from exporters.export import export
 from exporters.graph.translate import NoEmitterError
 from exporters.steps.options import ExportOptions
@@ -22,6 +20,7 @@ from exporters.steps.via_torch.export import TorchExportError
 from exporters.verification.cases import cases
 from exporters.verification.result import VerificationError
 from specs.model.model import Model
+from tests.cli.program import refused
 from tests.exporters.models import GRAPH_ONLY
 from tests.exporters.whole.test_mixers import MIXERS, hybrid
 from tests.thinned import one_in
@@ -77,11 +76,8 @@ def test_without_the_way_out_the_module_and_the_function_are_named(
 def test_its_libraries_are_an_extra(library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, library, None)
     for command in ("export", "build"):
-        result = CliRunner().invoke(app, [command, "tiny-gpt", "--via", "torch", "-o", str(tmp_path / "x")])
-        assert result.exit_code == 2
-        assert (
-            result.stderr == "--via torch needs libraries\n  Install them: pip install 'zoo[torch-export]'.\n"
-        )
+        message = refused(command, "tiny-gpt", "--via", "torch", "-o", str(tmp_path / "x"))
+        assert message == "--via torch needs libraries\n  Install them: pip install 'zoo[torch-export]'.\n"
     assert not list(tmp_path.iterdir())
     ExportOptions(via="fx")
 
