@@ -19,19 +19,9 @@ from zoo.parallel.smallest_mesh import mesh_degrees, smallest, splits
 
 def test_seventy_billion_parameters_on_64_devices() -> None:
     found = as_json(
-        "report",
-        "llama-3-70b",
-        "--mesh",
-        "dp=8,tp=8",
-        "--device",
-        "h100",
-        "--precision",
-        "bf16",
-        "--batch",
-        "8",
-        "--length",
-        "4096",
-    )
+        "report", "llama-3-70b", "--mesh", "dp=8,tp=8", "--device", "h100", "--precision", "bf16", "--batch", "8",
+        "--length", "4096",
+    )  # fmt: skip
     assert found["devices"] == 64
     parameters = zoo.load("llama-3-70b").expect.parameters
     assert parameters is not None

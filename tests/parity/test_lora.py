@@ -33,12 +33,8 @@ from zoo.weights.source import WeightError
 
 IDS = torch.arange(9)[None]
 LLAMA = {
-    "vocab_size": 31,
-    "hidden_size": 24,
-    "intermediate_size": 40,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-}
+    "vocab_size": 31, "hidden_size": 24, "intermediate_size": 40, "num_hidden_layers": 2, "num_attention_heads": 4,
+}  # fmt: skip
 BERT = {**LLAMA, "num_labels": 3}
 GPT2 = {"vocab_size": 31, "n_embd": 24, "n_layer": 2, "n_head": 4}
 BASES: dict[str, tuple[Any, Any, Any]] = {
@@ -363,11 +359,9 @@ def test_an_adapter_for_another_base_is_refused(base: Callable[[str], Path], tmp
     wide.save_pretrained(tmp_path / "wide")
     with pytest.raises(UserError, match=r"q_proj.weight: a change for 24 x 24, and the base has 48 x 48"):
         adapt(
-            import_spec(tmp_path / "wide"),
-            str(tmp_path / "wide"),
-            tmp_path / "merged",
+            import_spec(tmp_path / "wide"), str(tmp_path / "wide"), tmp_path / "merged",
             merge=str(tmp_path / "adapter"),
-        )
+        )  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -189,19 +189,9 @@ def test_a_config_that_names_its_encoder_alone_is_read_as_the_preset(tmp_path: P
             "model_type": "gliner",
             "name": "correct",
         },
-        **{
-            "model_name": "microsoft/deberta-v3-small",
-            "span_mode": "markerV0",
-            "vocab_size": 128004,
-            "size_sup": -1,
-        },
-        **{
-            "lr_encoder": "1e-5",
-            "num_steps": 30000,
-            "transformers_version": "4.38.2",
-            "subtoken_pooling": "first",
-        },
-    }
+        **{"model_name": "microsoft/deberta-v3-small", "span_mode": "markerV0", "vocab_size": 128004, "size_sup": -1},
+        **{"lr_encoder": "1e-5", "num_steps": 30000, "transformers_version": "4.38.2", "subtoken_pooling": "first"},
+    }  # fmt: skip
     (tmp_path / "gliner_config.json").write_text(json.dumps(published))
     told: list[str] = []
     spec = import_spec(tmp_path, name="gliner-small-v2.1", tell=told.extend)
@@ -297,18 +287,12 @@ def test_words_that_are_split_in_another_way_are_refused(entities_export: Path, 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (
-            ["--labels", "a,,b", "--text", "a"],
-            "--labels must name labels, separated by commas\n  value: 'a,,b'",
-        ),
+        (["--labels", "a,,b", "--text", "a"], "--labels must name labels, separated by commas\n  value: 'a,,b'"),
         (["--labels", "a", "--ids", "1,2"], "--labels needs texts and a tokenizer.json beside the model"),
-        (
-            ["--threshold", "0.4", "--text", "a"],
-            "--threshold is the score of entities\n  Pass --labels A,B too.",
-        ),
+        (["--threshold", "0.4", "--text", "a"], "--threshold is the score of entities\n  Pass --labels A,B too."),
         (["--labels", "[MASK]", "--text", "a"], "A label must be a word or a few, without [MASK]"),
     ],
-)
+)  # fmt: skip
 def test_wrong_options_of_entities_are_refused(
     options: list[str], message: str, entities_export: Path
 ) -> None:

@@ -41,17 +41,8 @@ def test_origins_are_printed_layer_by_layer_and_the_checkpoint_loads() -> None:
     )
     lines = [line.split() for line in result.splitlines()]
     assert [
-        "decoder.blocks.*.attention.key.weight",
-        "0-3",
-        "the",
-        "same",
-        "0-3",
-        "mean",
-        "of",
-        "2",
-        "heads",
-        "each",
-    ] in lines
+        "decoder.blocks.*.attention.key.weight", "0-3", "the", "same", "0-3", "mean", "of", "2", "heads", "each",
+    ] in lines  # fmt: skip
     assert "39 of 39 derived from the checkpoint" in result
     assert 'transformers.LlamaForCausalLM.from_pretrained("out")' in result
     model = transformers.AutoModelForCausalLM.from_pretrained("out")
@@ -60,16 +51,8 @@ def test_origins_are_printed_layer_by_layer_and_the_checkpoint_loads() -> None:
 
 def test_json_lists_every_tensor_with_its_origin() -> None:
     result = done(
-        "adapt",
-        "source.yaml",
-        "--set",
-        "decoder.layers=2",
-        "--weights",
-        "source",
-        "--layers",
-        "0+1,3",
-        "--json",
-    )
+        "adapt", "source.yaml", "--set", "decoder.layers=2", "--weights", "source", "--layers", "0+1,3", "--json",
+    )  # fmt: skip
     data = json.loads(result)
     assert data["directory"] == "build/source+decoder.layers=2-checkpoint"
     origins = {origin["tensor"]: origin for origin in data["origins"]}
@@ -84,15 +67,8 @@ def test_json_lists_every_tensor_with_its_origin() -> None:
 
 def test_a_spec_of_no_family_is_written_under_its_own_names_and_read_again() -> None:
     result = done(
-        "adapt",
-        "source.yaml",
-        "--set",
-        "decoder.block.kind=normed_residual",
-        "--weights",
-        "source",
-        "-o",
-        "out",
-    )
+        "adapt", "source.yaml", "--set", "decoder.block.kind=normed_residual", "--weights", "source", "-o", "out",
+    )  # fmt: skip
     assert 'zoo.build("out/spec.yaml", "out")' in result
     assert "none: no family of transformers can express this spec" in result
     again = done(

@@ -83,20 +83,8 @@ def test_the_table(exported: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     title, *lines = result.splitlines()
     assert title.startswith("Medians  on ")
     assert lines[0].split() == [
-        "workload",
-        "variant",
-        "p50",
-        "ms",
-        "p90",
-        "ms",
-        "p99",
-        "ms",
-        "seq/s",
-        "tokens/s",
-        "speed",
-        "of",
-        "bound",
-    ]
+        "workload", "variant", "p50", "ms", "p90", "ms", "p99", "ms", "seq/s", "tokens/s", "speed", "of", "bound",
+    ]  # fmt: skip
     labels = [line[:15].strip() for line in lines[2:6]]
     assert labels == ["prompt 1 x 8", "prompt 2 x 8", "step 1 @ 4", "step 2 @ 4"]
     assert lines[4].rstrip().endswith("%")

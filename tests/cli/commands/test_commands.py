@@ -60,18 +60,12 @@ def test_list_takes_a_pattern_and_an_architecture():
     result = invoke("list", "tiny-*", "--architecture", "decoder", "--json")
     assert json.loads(result.stdout) == [
         {
-            "name": "tiny-gpt",
-            "architecture": "decoder",
-            "parameters": 223616,
-            "active_parameters": None,
+            "name": "tiny-gpt", "architecture": "decoder", "parameters": 223616, "active_parameters": None,
             "year": None,
             "summary": "A byte-level decoder for tests and first steps (4 layers, 64 wide)",
-            "source": "",
-            "features": [],
-            "tasks": ["text generation"],
-            "hub": None,
+            "source": "", "features": [], "tasks": ["text generation"], "hub": None,
         }
-    ]
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -125,18 +119,12 @@ def test_python_lists_the_same_presets_as_records():
     ("arguments", "message"),
     [
         (["gptt2"], "No preset matches 'gptt2'\n  Did you mean 'gpt2'?\n"),
-        (
-            ["no", "such"],
-            "No preset matches 'no such'\n  Use fewer or other words; zoo list shows all presets.\n",
-        ),
+        (["no", "such"], "No preset matches 'no such'\n  Use fewer or other words; zoo list shows all presets.\n"),
         (["--until", "1990"], "No preset matches\n  Leave out an option.\n"),
         (["--architecture", "encodr"], "--architecture 'encodr' is unknown\n  Did you mean 'encoder'?\n"),
-        (
-            ["--max", "big"],
-            "--max 'big' is no number of parameters\n  Write it as in --max 500m or --max 1.5b.\n",
-        ),
+        (["--max", "big"], "--max 'big' is no number of parameters\n  Write it as in --max 500m or --max 1.5b.\n"),
     ],
-)
+)  # fmt: skip
 def test_list_of_nothing_suggests(arguments, message):
     result = invoke("list", *arguments)
     assert (result.exit_code, result.stdout, result.stderr) == (2, "", message)
@@ -219,11 +207,9 @@ def test_validate_has_a_line_for_each_spec(tmp_path):
         "t5-small: OK (t5-small: encoder-decoder, 6 + 6 layers, 512 wide); expect is not checked, zoo params does",
     ]
     assert result.stderr.splitlines() == [
-        "bad.yaml:2:1: d_modle: is not a known key",
-        "  Did you mean 'd_model'?",
-        "bad.yaml:3:8: head.tied_embeddings: is not a known key",
-        "  Did you mean 'tie_embeddings'?",
-    ]
+        "bad.yaml:2:1: d_modle: is not a known key", "  Did you mean 'd_model'?",
+        "bad.yaml:3:8: head.tied_embeddings: is not a known key", "  Did you mean 'tie_embeddings'?",
+    ]  # fmt: skip
     done("validate", "gpt2", "bert-base")
     assert invoke("validate", "gpt2", "--set", "d_model=384").stdout.endswith(" 384 wide)\n")
 

@@ -28,19 +28,9 @@ QUICK = ("--steps", "4", "--batch", "2", "--task-length", "3")
 def test_specs_and_variants_side_by_side() -> None:
     Path("mine.yaml").write_text("extends: bert-tiny\nname: something\n")
     result = done(
-        "compare",
-        "tiny-gpt",
-        "mine.yaml",
-        "t5-small",
-        "tiny-gpt",
-        "--num-layers",
-        "2",
-        "--width",
-        "32",
-        *QUICK,
-        "--with",
-        "position={kind: rope}  decoder.layers=1",
-    )
+        "compare", "tiny-gpt", "mine.yaml", "t5-small", "tiny-gpt", "--num-layers", "2", "--width", "32", *QUICK,
+        "--with", "position={kind: rope}  decoder.layers=1",
+    )  # fmt: skip
     lines = result.splitlines()
     assert lines[0].startswith("reverse  length 3: say the symbols backwards ")
     assert lines[0].endswith(" 4 steps of 2, cpu")
@@ -66,11 +56,8 @@ def test_all_as_data() -> None:
     arguments = ("compare", "tiny-gpt", "--with", "position.kind=none", "--task", "recall", *QUICK, "--json")
     data = json.loads(done(*arguments))
     assert data["task"] == {
-        "name": "recall",
-        "length": 3,
-        "vocabulary": 16,
-        "chance_loss": pytest.approx(math.log(8)),
-    }
+        "name": "recall", "length": 3, "vocabulary": 16, "chance_loss": pytest.approx(math.log(8)),
+    }  # fmt: skip
     assert data["settings"] == {"steps": 4, "batch": 2, "rate": 0.003, "seed": 0}
     first, second = data["results"]
     assert [each["path"] for each in second["differences"]] == ["position"]
@@ -91,14 +78,8 @@ def test_a_cheat_is_called_one(monkeypatch: pytest.MonkeyPatch) -> None:
     windows_see_the_future(monkeypatch)
     Path("text.txt").write_bytes(b"to be or not to be, " * 50)
     arguments = (
-        "compare",
-        "tiny-gpt",
-        "--with",
-        "decoder.block.attention.window=4",
-        "--corpus",
-        "text.txt",
-        *QUICK,
-    )
+        "compare", "tiny-gpt", "--with", "decoder.block.attention.window=4", "--corpus", "text.txt", *QUICK,
+    )  # fmt: skip
     result = invoke(*arguments)
     assert result.exit_code == 1
     assert result.stdout.startswith("next-byte  length 3: ")
@@ -116,18 +97,9 @@ def test_a_cheat_is_called_one(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.slow
 def test_without_braille(tmp_path: Path) -> None:
     command = [
-        *ZOO,
-        "compare",
-        "tiny-gpt",
-        "--with",
-        "position.kind=rope",
-        "--steps",
-        "1",
-        "--batch",
-        "1",
-        "--task-length",
-        "1",
-    ]
+        *ZOO, "compare", "tiny-gpt", "--with", "position.kind=rope", "--steps", "1", "--batch", "1",
+        "--task-length", "1",
+    ]  # fmt: skip
     told, _ = in_terminal(command, tmp_path, PYTHONIOENCODING="ascii", NO_COLOR="1")
     assert "B differs from A: position learned -> rope" in told
     plotted = told.partition("training loss")[2]
@@ -151,15 +123,8 @@ def test_pictures_pages_and_data(monkeypatch: pytest.MonkeyPatch) -> None:
     files = ["out/curves.png", "curves.svg", "curves.html", "curves.json"]
     options = [option for name in files for option in ("-o", name)]
     result = invoke(
-        "compare",
-        "tiny-gpt",
-        "--with",
-        "decoder.block.attention.window=4",
-        "--task",
-        "copy",
-        *QUICK,
-        *options,
-    )
+        "compare", "tiny-gpt", "--with", "decoder.block.attention.window=4", "--task", "copy", *QUICK, *options,
+    )  # fmt: skip
     assert result.exit_code == 1
     assert Path(files[0]).read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     text = "".join(ElementTree.fromstring(Path(files[1]).read_text()).itertext())

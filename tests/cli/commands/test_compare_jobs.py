@@ -44,17 +44,9 @@ def started(directory: Path, count: int = 2) -> tuple[subprocess.Popen[bytes], l
 @pytest.mark.slow
 def test_processes_give_the_results_of_one() -> None:
     options = (
-        "tiny-gpt",
-        "--with",
-        "position.kind=rope",
-        "bert-tiny",
-        "tiny-gpt",
-        "--width",
-        "32",
-        "--steps",
-        "12",
+        "tiny-gpt", "--with", "position.kind=rope", "bert-tiny", "tiny-gpt", "--width", "32", "--steps", "12",
         "--json",
-    )
+    )  # fmt: skip
     together = invoke("compare", *options, "--jobs", "3", "-o", "together.json")
     saved = invoke("compare", *options, "--jobs", "3")
     alone = invoke("compare", *options, "--force")

@@ -148,11 +148,9 @@ def test_equal_differences_of_encoder_and_decoder_are_merged(run):
     result = run("diff", "t5-small", "--set", "encoder.layers=2", "--set", "decoder.layers=2")
     assert "- {encoder,decoder}.layers: 6\n+ {encoder,decoder}.layers: 2\n" in result.stdout
     local = [
-        "--set",
-        "decoder.layers=[{pattern: [{use: local}, {}], repeat: 6}]",
-        "--set",
+        "--set", "decoder.layers=[{pattern: [{use: local}, {}], repeat: 6}]", "--set",
         "decoder.blocks.local.attention.window=9",
-    ]
+    ]  # fmt: skip
     assert (
         "+ decoder.block.attention.window: 9  # layers 0, 2, ..., 10\n" in run("diff", "gpt2", *local).stdout
     )
@@ -368,13 +366,8 @@ def test_wrong_input_has_status_2(run, tmp_path, exports):
         ("gpt2", "broken"): "broken/export.json is not JSON: ",
         ("gpt2", "strange"): "strange/export.json does not belong to an export\n  Export the model again.\n",
         ("gpt2", "--set", "decoder.layrs=3"): "Did you mean 'layers'?",
-        (
-            "gpt2",
-            "bert-base",
-            "--length",
-            "513",
-        ): "--length must fit the context of bert-base\n",
-    }
+        ("gpt2", "bert-base", "--length", "513"): "--length must fit the context of bert-base\n",
+    }  # fmt: skip
     for arguments, message in told.items():
         result = run("diff", *arguments)
         assert (result.exit_code, result.stdout) == (2, ""), arguments

@@ -54,10 +54,7 @@ def test_json_is_the_scene_and_writes_only_requested_files(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (
-            ["-o", "a.gif"],
-            "a.gif has no known format.\n  Use a suffix of .svg, .png, .mmd, .md, or pass --format.\n",
-        ),
+        (["-o", "a.gif"], "a.gif has no known format.\n  Use a suffix of .svg, .png, .mmd, .md, or pass --format.\n"),
         (
             ["-o", "a.png", "--format", "svg"],
             "a.png has the suffix of png, but --format is svg.\n  Drop --format, or rename the file.\n",
@@ -68,12 +65,9 @@ def test_json_is_the_scene_and_writes_only_requested_files(tmp_path):
             "there.svg is a directory, and only regular files are replaced.\n"
             "  Pass a file to --output, such as there.svg/report.svg.\n",
         ),
-        (
-            ["-o", "notes/a.svg"],
-            "Cannot write notes/a.svg: notes is a file.\n  Pass another --output.\n",
-        ),
+        (["-o", "notes/a.svg"], "Cannot write notes/a.svg: notes is a file.\n  Pass another --output.\n"),
     ],
-)
+)  # fmt: skip
 def test_an_unwritable_path_is_reported(tmp_path, arguments, message):
     (tmp_path / "there.svg").mkdir()
     (tmp_path / "notes").touch()

@@ -122,15 +122,8 @@ def test_an_encoder_needs_something_to_compare_with(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_an_export_past_its_budget(place: Path, tmp_path: Path) -> None:
     arguments = [
-        "export",
-        place / "tiny.yaml",
-        "--weights",
-        place / "origin",
-        "--precision",
-        "int4",
-        "--max-kl",
-        "1e-9",
-    ]
+        "export", place / "tiny.yaml", "--weights", place / "origin", "--precision", "int4", "--max-kl", "1e-9",
+    ]  # fmt: skip
     result = invoke(*arguments, "-o", tmp_path / "out")
     assert result.exit_code == 1, result.output
     assert "at most 1e-09" in result.stdout

@@ -202,13 +202,8 @@ def test_outputs_of_other_heads_by_name_without_padding(built: Path) -> None:
     result = done(*command)
     first = "  ".join(f"{value:+.4f}" for value in data["outputs"][1]["logits"][0])
     assert [line.split() for line in result.splitlines()[2:]][1] == [
-        "4",
-        "logits",
-        "1",
-        "x",
-        "3",
-        *first.split(),
-    ]
+        "4", "logits", "1", "x", "3", *first.split(),
+    ]  # fmt: skip
 
 
 def test_the_best_tokens_for_a_mask(built: Path) -> None:
@@ -333,12 +328,8 @@ def test_labels_have_the_names_of_the_checkpoint(built: Path, tmp_path: Path) ->
 def test_words_about_an_image(tmp_path: Path) -> None:
     Image.new("RGB", (20, 30), "red").save(tmp_path / "red.png")
     small = [
-        "vocab_size=50",
-        "encoder.embedding.image_size=32",
-        "encoder.layers=1",
-        "decoder.layers=1",
-        "expect={}",
-    ]
+        "vocab_size=50", "encoder.embedding.image_size=32", "encoder.layers=1", "decoder.layers=1", "expect={}",
+    ]  # fmt: skip
     changes = [part for change in small for part in ("--set", change)]
     done("export", "vit-gpt2", *changes, "--no-verify", "-o", tmp_path / "out")
     run = [tmp_path / "out", "--image", tmp_path / "red.png", "--max-new-tokens", "4"]

@@ -138,16 +138,9 @@ def test_repetitions_are_dropped_before_blanks() -> None:
 @pytest.mark.slow
 def test_a_model_of_speech_takes_recordings_alone(tmp_path: Path) -> None:
     done(
-        "export",
-        "wav2vec2-base-960h",
-        "--set",
-        "encoder.layers=1",
-        "--set",
-        "expect={}",
-        "--no-verify",
-        "-o",
+        "export", "wav2vec2-base-960h", "--set", "encoder.layers=1", "--set", "expect={}", "--no-verify", "-o",
         tmp_path / "out",
-    )
+    )  # fmt: skip
     message = refused("run", tmp_path / "out", "--ids", "1,2")
     assert "takes input_values, which --ids does not give\n  Pass --audio." in message
     path = recorded(tmp_path / "a.wav", 0.3)

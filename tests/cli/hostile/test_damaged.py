@@ -27,15 +27,11 @@ VALUES: tuple[Any, ...] = (
     None, True, -1, 0, 10**30, 1e300, "", "x", "../../etc/passwd", "/etc/passwd", "\x1b[31m", [], [[]], {}, {"a": 1},
 )  # fmt: skip
 CONTENTS = {
-    "nothing": b"",
-    "no text": b"\xff\xfe\x00",
-    "another value": b"[1]",
-    "cut": b'{"format": 2, "zoo": "0',
-    "deep": b'{"format":' + b"[" * 1_000_000,
-    "no number": b'{"format": NaN}',
+    "nothing": b"", "no text": b"\xff\xfe\x00", "another value": b"[1]", "cut": b'{"format": 2, "zoo": "0',
+    "deep": b'{"format":' + b"[" * 1_000_000, "no number": b'{"format": NaN}',
     "the first format": b'{"zoo": "0.1", "target": "cpu", "files": {}, "graphs": {}}',
     "another file": b'{"name": "x"}',
-}
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

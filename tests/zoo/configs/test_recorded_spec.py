@@ -37,13 +37,8 @@ def saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize(
     "command",
-    [
-        ("convert", "-o", "out"),
-        ("export", "-o", "out"),
-        ("check",),
-        ("attend", "--ids", "1,2", "-o", "out.html"),
-    ],
-)
+    [("convert", "-o", "out"), ("export", "-o", "out"), ("check",), ("attend", "--ids", "1,2", "-o", "out.html")],
+)  # fmt: skip
 def test_another_forward_is_refused_wherever_weights_are_read(saved: Path, command: tuple[str, ...]) -> None:
     name, *options = command
     Path("relu.yaml").write_text(

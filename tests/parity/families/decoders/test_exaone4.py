@@ -15,9 +15,7 @@ FULL, SLIDING = "full_attention", "sliding_attention"
 class TestExaone4(LlamaTests):
     model_class = hf.Exaone4ForCausalLM
     configs = {
-        "every fourth": dict(
-            GROUPED, num_hidden_layers=5, rms_norm_eps=1e-3, sliding_window=4, rope_parameters=LLAMA3,
-        ),
+        "every fourth": dict(GROUPED, num_hidden_layers=5, rms_norm_eps=1e-3, sliding_window=4, rope_parameters=LLAMA3),
         "every second, tied": dict(
             MULTI_HEAD, num_hidden_layers=3, hidden_act="gelu_new", tie_word_embeddings=True, sliding_window=7,
             sliding_window_pattern=2, rope_parameters=rotation(500.0),

@@ -62,9 +62,7 @@ GEMMA3 = {
         hidden_activation="gelu", sliding_window=6, layer_types=[FULL, SLIDING],
         rope_parameters={FULL: rotation(500.0), SLIDING: LLAMA3},
     ),
-    "one key": dict(
-        sliding_window=3, rope_parameters={FULL: YARN, SLIDING: rotation(90.0)},
-    ),
+    "one key": dict(sliding_window=3, rope_parameters={FULL: YARN, SLIDING: rotation(90.0)}),
 }  # fmt: skip
 """Further fields of Gemma 3."""
 

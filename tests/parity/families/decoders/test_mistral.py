@@ -48,9 +48,7 @@ class TestMistral(LlamaTests):
             vocab_size=31, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
             intermediate_size=33, max_position_embeddings=128, sliding_window=1, rope_parameters=rotation(500.0),
         ),
-        "yarn": dict(
-            MULTI_QUERY, head_dim=32, max_position_embeddings=128, sliding_window=2, rope_parameters=YARN,
-        ),
+        "yarn": dict(MULTI_QUERY, head_dim=32, max_position_embeddings=128, sliding_window=2, rope_parameters=YARN),
     }  # fmt: skip
     heads = ALL
     refusals = [

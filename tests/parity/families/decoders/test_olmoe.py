@@ -21,9 +21,7 @@ class TestOlmoe(LlamaTests):
             MULTI_HEAD, intermediate_size=9, num_experts=3, num_experts_per_tok=1, attention_bias=True,
             hidden_act="gelu", tie_word_embeddings=True, rope_parameters=YARN,
         ),
-        "all": dict(
-            MULTI_QUERY, intermediate_size=13, num_experts=4, num_experts_per_tok=4, rope_parameters=LINEAR,
-        ),
+        "all": dict(MULTI_QUERY, intermediate_size=13, num_experts=4, num_experts_per_tok=4, rope_parameters=LINEAR),
     }  # fmt: skip
     heads = ("Model",)
     refusals = (

@@ -16,15 +16,11 @@ from zoo.families.common.config import Config, ConfigError
 def longrope(pairs: int, **more) -> dict:
     """The scaling that the published models have."""
     return {
-        "rope_type": "longrope",
-        "rope_theta": 700.0,
+        "rope_type": "longrope", "rope_theta": 700.0,
         "short_factor": [1.0 + 0.1 * i for i in range(pairs)],
         "long_factor": [2.0 + i for i in range(pairs)],
-        "short_mscale": 1.2,
-        "long_mscale": 1.2,
-        "original_max_position_embeddings": 64,
-        **more,
-    }
+        "short_mscale": 1.2, "long_mscale": 1.2, "original_max_position_embeddings": 64, **more,
+    }  # fmt: skip
 
 
 class TestPhimoe(LlamaTests):
@@ -38,9 +34,7 @@ class TestPhimoe(LlamaTests):
             MULTI_HEAD, intermediate_size=9, num_local_experts=2, hidden_act="gelu", tie_word_embeddings=True,
             sliding_window=4, rope_parameters=rotation(500.0),
         ),
-        "many experts": dict(
-            MULTI_QUERY, intermediate_size=13, num_local_experts=40, rope_parameters=longrope(2),
-        ),
+        "many experts": dict(MULTI_QUERY, intermediate_size=13, num_local_experts=40, rope_parameters=longrope(2)),
     }  # fmt: skip
     heads = ("Model", "ForSequenceClassification", "ForSequenceClassification")
     refusals = (

@@ -69,11 +69,9 @@ class TestQwen3VlText(TextTests):
     model_class = hf.Qwen3VLTextModel
     configs = {
         "grouped": {
-            **QWEN2["grouped"],
-            "head_dim": 8,
-            "rope_parameters": sections(4, mrope_interleaved=True),
+            **QWEN2["grouped"], "head_dim": 8, "rope_parameters": sections(4, mrope_interleaved=True),
         },
-    }
+    }  # fmt: skip
     has_head_dim = True
     draws = dict(rms_norm_eps=EPS, attention_bias=FLAG)
 
@@ -116,9 +114,7 @@ class TestGlm4vText(TextTests):
     model_class = hf.Glm4vTextModel
     configs = {
         "whole heads": QWEN2["grouped"],
-        "half": {
-            **QWEN2["grouped"], "hidden_size": 48, "rope_parameters": sections(2, partial_rotary_factor=0.5),
-        },
+        "half": {**QWEN2["grouped"], "hidden_size": 48, "rope_parameters": sections(2, partial_rotary_factor=0.5)},
     }  # fmt: skip
 
 
