@@ -14,7 +14,7 @@ from peft import LoraConfig, PeftModel, get_peft_model
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
 
-from tests.cli.program import done, invoke
+from tests.cli.program import done, refused
 from tests.parity.reference import build, load
 from zoo.configs.importing import import_spec
 from zoo.weights.adapters import _PROMPTS
@@ -43,12 +43,6 @@ def tuned(checkpoint: Path, directory: Path) -> PeftModel:
                 parameter.normal_(0, 0.5)
     model.save_pretrained(str(directory))
     return model.eval()
-
-
-def refused(*arguments: object) -> str:
-    found = invoke(*arguments)
-    assert (found.exit_code, found.stdout) == (2, ""), found.output
-    return found.stderr
 
 
 @pytest.mark.slow

@@ -7,12 +7,11 @@ import shutil
 from pathlib import Path
 
 import pytest
-from typer.testing import Result
 
 from cli.tables.quality_tables import LISTED, print_quality
 from exporters.quality.quality import Cost, Quality
 from exporters.quality.texts import corpus
-from tests.cli.program import done, invoke
+from tests.cli.program import done, invoke, refused
 from tests.exporters.quality import checkpoints
 from tests.thinned import one_in
 
@@ -32,11 +31,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         done(*arguments)
     (place / "text.txt").write_text(corpus()["prose"][:6000])
     return place
-
-
-def refused(result: Result) -> str:
-    assert result.exit_code == 2, result.output
-    return result.stderr
 
 
 def test_perplexity_needs_nothing_else(place: Path) -> None:
@@ -87,7 +81,7 @@ def test_another_tokenizer(place: Path, tmp_path: Path) -> None:
     shutil.copytree(place / "int8", tmp_path / "bare")
     tokenizer = tmp_path / "bare" / "tokenizer.json"
     tokenizer.rename(tmp_path / "tokenizer.json")
-    told = refused(invoke("eval", tmp_path / "bare", "--data", place / "text.txt"))
+    told = refused("eval", tmp_path / "bare", "--data", place / "text.txt")
     assert "text needs a tokenizer, and there is no tokenizer.json next to the weights" in told
     found = invoke("eval", tmp_path / "bare", "--data", place / "text.txt", "--tokenizer", tmp_path, "--json")
     same = invoke("eval", place / "int8", "--data", place / "text.txt", "--json")
@@ -97,17 +91,17 @@ def test_another_tokenizer(place: Path, tmp_path: Path) -> None:
 
 
 def test_mutually_exclusive_options(place: Path) -> None:
-    told = refused(invoke("eval", place / "int8", "--weights", place / "origin"))
+    told = refused("eval", place / "int8", "--weights", place / "origin")
     assert "--weights applies only to the spec of --against.\n  Add --against, or remove the option." in told
-    told = refused(invoke("eval", place / "int8", "--against", place / "tiny.yaml"))
+    told = refused("eval", place / "int8", "--against", place / "tiny.yaml")
     assert "tiny has no weights to compare with\n  Name them with --weights" in told
-    told = refused(invoke("eval", place / "int8", "--against", "gpt2"))
+    told = refused("eval", place / "int8", "--against", "gpt2")
     assert "tiny and gpt2 cannot be compared: vocab_size must be the same\n  value: 300 and 50257\n" in told
-    told = refused(invoke("eval", place / "int8", "--per-layer"))
+    told = refused("eval", place / "int8", "--per-layer")
     assert "The cost of each part needs a float model in PyTorch to compare with" in told
-    told = refused(invoke("eval", place / "int8", "--against", place / "fp32", "--per-layer"))
+    told = refused("eval", place / "int8", "--against", place / "fp32", "--per-layer")
     assert "Name a spec or a checkpoint with --against, or leave out --per-layer." in told
-    told = refused(invoke("eval", place / "origin"))
+    told = refused("eval", place / "origin")
     assert "is not an export" in told
 
 
@@ -116,7 +110,7 @@ def test_an_encoder_needs_something_to_compare_with(tmp_path: Path) -> None:
     spec, out = tmp_path / "bert.yaml", tmp_path / "out"
     invoke("import", tmp_path / "bert", "-o", spec)
     invoke("export", spec, "--weights", tmp_path / "bert", "-o", out, "--no-verify")
-    assert "needs a model to compare with, as it does not score next tokens" in refused(invoke("eval", out))
+    assert "needs a model to compare with, as it does not score next tokens" in refused("eval", out)
 
 
 @pytest.mark.slow
