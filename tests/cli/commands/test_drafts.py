@@ -113,8 +113,8 @@ def test_drafts_that_do_not_fit_are_refused(
 
 def test_eval_compares_with_one_model_at_a_time(place: Path) -> None:
     for option in (["--against", place / "draft"], ["--per-layer"]):
-        result = refused("eval", place / "target", "--draft", place / "draft", *option)
-        assert f"--draft and {option[0]} are mutually exclusive.\n  Use one of them at a time.\n" in result
+        message = refused("eval", place / "target", "--draft", place / "draft", *option)
+        assert f"--draft and {option[0]} are mutually exclusive.\n  Use one of them at a time.\n" in message
     result = invoke("run", place / "encoder", "--ids", "1", "--draft", place / "draft")
     assert "--draft applies only to decoders, and bert-tiny is an encoder.\n" in result.stderr
 
