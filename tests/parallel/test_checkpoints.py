@@ -105,19 +105,11 @@ def test_a_killed_process_ends_the_others(tmp_path: Path) -> None:
             4,
             "decoder.layers: a pipeline needs a layer for each stage, and there are 3\n  value: pp=4\n  Use pp=1 or 3.",
         ),
-        (
-            "encoder-decoder",
-            2,
-            "architecture: a pipeline needs an encoder or a decoder of tokens, not encoder-decoder",
-        ),
-        (
-            "tied",
-            2,
-            "head and embedding share embedding.token.weight, and stages of a pipeline share no weights",
-        ),
+        ("encoder-decoder", 2, "architecture: a pipeline needs an encoder or a decoder of tokens, not encoder-decoder"),
+        ("tied", 2, "head and embedding share embedding.token.weight, and stages of a pipeline share no weights"),
         ("shared-layers", 3, "decoder.layers share a block"),
     ],
-)
+)  # fmt: skip
 def test_pipelines_that_do_not_fit_are_refused(name: str, degree: int, message: str) -> None:
     with pytest.raises(zoo.UserError, match=re.escape(message)):
         check_stages(zoo.build(MODELS[name]), degree)
