@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.cli.program import done, invoke, refused
+from tests.cli.program import invoke, refused
 
 
 def test_a_gallery_of_some_presets(tmp_path: Path) -> None:
