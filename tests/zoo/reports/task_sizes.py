@@ -44,5 +44,6 @@ def input_values(spec: Model, task: Task, sizes: Mapping[str, int]) -> dict[str,
     if "token_type_ids" in values:
         values["token_type_ids"] *= 0
     if spec.head.span_width is not None:
+        assert spec.head.token_to_find is not None
         values["input_ids"][:, ::TOKENS_PER_LABEL] = spec.head.token_to_find
     return values

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from tests.parity.families.draws import EPS, FLAG, WINDOW
 from tests.parity.families.llamas import LlamaTests, draw_llama, rotation
 from zoo.configs.importing import spec_of_config
-from zoo.families.common.config import Config, ConfigError
+from zoo.families.common.config import Config
+from zoo.families.common.config_errors import ConfigError
 
 
 def longrope(pairs: int, **more) -> dict:

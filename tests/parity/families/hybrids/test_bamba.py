@@ -11,7 +11,8 @@ from tests.parity.families.family import SPECIAL
 from tests.parity.families.llamas import LINEAR, YARN, draw_llama, rotation
 from tests.parity.families.mixers import MixerTests, draw_mamba2
 from zoo.configs.importing import spec_of_config
-from zoo.families.common.config import Config, ConfigError
+from zoo.families.common.config import Config
+from zoo.families.common.config_errors import ConfigError
 
 
 class TestBamba(MixerTests):
