@@ -36,7 +36,7 @@ test-slow: $(VENV)/.installed-test
 
 test-all: test test-slow
 
-# What an export costs beside the work that none can leave out: half a minute.
+# What an export costs beside the work that none can leave out: a minute and a half.
 test-costs: $(VENV)/.installed-test
 	$(BIN)/python -m benchmarks cost
 

@@ -183,17 +183,10 @@ def house() -> House:
         figures["names"] += _nounless(tree)
         figures["sentences"] += sum(bool(REFUSED.search(sentence)) for sentence in first_sentences(tree))
     return House(
-        dict(lines),
-        dict(folders),
-        {package: rooms_of(package, graph) for package in PACKAGES},
-        figures["isinstance"],
-        figures["ladders"],
-        figures["getattr"],
-        figures["long"],
-        figures["many"],
-        figures["names"],
-        figures["sentences"],
-    )
+        dict(lines), dict(folders), {package: rooms_of(package, graph) for package in PACKAGES},
+        figures["isinstance"], figures["ladders"], figures["getattr"], figures["long"], figures["many"],
+        figures["names"], figures["sentences"],
+    )  # fmt: skip
 
 
 def main() -> None:

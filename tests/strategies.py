@@ -139,10 +139,8 @@ def patches() -> st.SearchStrategy[Data]:
         },
         sizes,
         st.sampled_from([(False, False), (True, False), (True, True)]),
-        channels=st.integers(1, 3),
-        registers=st.sampled_from([0, 0, 1, 3]),
-        bias=st.booleans(),
-    )
+        channels=st.integers(1, 3), registers=st.sampled_from([0, 0, 1, 3]), bias=st.booleans(),
+    )  # fmt: skip
 
 
 def spectrograms() -> st.SearchStrategy[Data]:
@@ -187,11 +185,8 @@ def filtered_waveforms(d_model: int) -> st.SearchStrategy[Data]:
             ],
             **rest,
         },
-        shapes,
-        sizes,
-        filter_activation=st.sampled_from(ACTIVATIONS),
-        activation=st.sampled_from(ACTIVATIONS),
-    )
+        shapes, sizes, filter_activation=st.sampled_from(ACTIVATIONS), activation=st.sampled_from(ACTIVATIONS),
+    )  # fmt: skip
 
 
 @st.composite
@@ -200,18 +195,11 @@ def positions(draw: st.DrawFn) -> Data:
     kind = draw(
         st.sampled_from(
             [
-                "learned",
-                "sinusoidal",
-                "rope",
-                "alibi",
-                "relative_bias",
-                "disentangled",
-                "relative_sinusoidal",
-                "relative_key",
-                "none",
+                "learned", "sinusoidal", "rope", "alibi", "relative_bias", "disentangled", "relative_sinusoidal",
+                "relative_key", "none",
             ]
         )
-    )
+    )  # fmt: skip
     data: Data = {"kind": kind}
     match kind:
         case "learned":
@@ -537,16 +525,10 @@ def heads(draw: st.DrawFn, *, causal: bool, own_width: bool, vocabulary: bool) -
     kinds = [
         "none",
         *(["language_modeling", "masked_language_modeling", "sparse"] if vocabulary else []),
-        "classification",
-        "pooled",
-        "token_classification",
-        "question_answering",
-        "replaced_token_detection",
-        "multi_vector",
-        "token_weights",
-        *([] if causal else ["pooler"]),
+        "classification", "pooled", "token_classification", "question_answering", "replaced_token_detection",
+        "multi_vector", "token_weights", *([] if causal else ["pooler"]),
         *(["spans"] if vocabulary and not causal else []),
-    ]
+    ]  # fmt: skip
     kind = draw(st.sampled_from(kinds))
     data: Data = {"kind": kind}
     match kind:

@@ -70,11 +70,7 @@ IMAGE = """
 PLUGIN = {
     "attention": {"attention": "{kind: doorstop, heads: 2}"},
     "block": {"block": "doorstop"},
-    "connector": {
-        "architecture": "vision-language",
-        "image": IMAGE,
-        "connector": "{kind: doorstop, token: 49}",
-    },
+    "connector": {"architecture": "vision-language", "image": IMAGE, "connector": "{kind: doorstop, token: 49}"},
     "decay": {
         "position": "{kind: none}",
         "attention": "null",
@@ -87,7 +83,7 @@ PLUGIN = {
         "head": "{kind: spans, label_token: 49, max_width: 2, recurrent: {kind: doorstop}}",
     },
     "rope_scaling": {"position": "{kind: rope, scaling: {kind: doorstop}}"},
-}
+}  # fmt: skip
 """What the spec of a slot's plugin changes, where that is not ``slot: {kind: doorstop}``."""
 SLOTS = sorted(registry.slots())
 

@@ -108,9 +108,7 @@ CHANGES: list[Callable[[st.DrawFn, Data], None]] = [
     set_on("head", "dropout", to=st.just(0.1)),
     set_on("head", "output", to=st.sampled_from(["pooler_output", "text_embeds", "sentence_embedding"])),
     set_on("head", "activation", to=st.sampled_from(["identity", *ACTIVATIONS])),
-    set_on(
-        "head", to=st.just({"kind": "language_modeling", "activation": "relu", "norm": {"kind": "rms_norm"}})
-    ),
+    set_on("head", to=st.just({"kind": "language_modeling", "activation": "relu", "norm": {"kind": "rms_norm"}})),
     set_on("initialization", "std", to=st.just(0.3)),
     set_on("initialization", "depth_scaled", to=st.just(True)),
     set_on("initialization", "factor", to=st.just(0.5)),
@@ -129,17 +127,14 @@ CHANGES: list[Callable[[st.DrawFn, Data], None]] = [
             (("block", "attention", "dropout"), st.just(0.1)),
             (("block", "attention", "scale"), st.sampled_from([0.05, 3.0])),
             (("block", "attention", "sinks"), st.just(True)),
-            (
-                ("block", "attention", "block_summaries"),
-                st.sampled_from([{"size": 4, "norm": {"kind": "rms_norm"}}]),
-            ),
+            (("block", "attention", "block_summaries"), st.sampled_from([{"size": 4, "norm": {"kind": "rms_norm"}}])),
             (("block", "feed_forward", "dropout"), st.just(0.1)),
             (("block", "feed_forward", "activation"), st.sampled_from(["identity", "xielu", *ACTIVATIONS])),
             (("block", "feed_forward", "router", "scale"), st.just(0.3)),
             (("block", "norm"), st.sampled_from([{"kind": "none"}, {"kind": "rms_norm", "eps": 0.01}])),
         ]
     ),
-]
+]  # fmt: skip
 
 
 @st.composite

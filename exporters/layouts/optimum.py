@@ -33,20 +33,10 @@ from zoo.weights.modules import body_directory
 
 _GROUPED = frozenset(
     [
-        "deepseek_v3",
-        "falcon",
-        "gemma",
-        "gemma3_text",
-        "gpt_oss",
-        "llama",
-        "mistral",
-        "qwen2",
-        "qwen3",
-        "qwen3_moe",
-        "smollm3",
-        "stablelm",
+        "deepseek_v3", "falcon", "gemma", "gemma3_text", "gpt_oss", "llama", "mistral", "qwen2", "qwen3",
+        "qwen3_moe", "smollm3", "stablelm",
     ]
-)
+)  # fmt: skip
 """The families whose key/value head count it reads; for others it assumes one per query head."""
 
 _OWN_WIDTH = frozenset({"deepseek_v3", "gemma", "gemma3_text", "gpt_oss"})

@@ -15,16 +15,8 @@ LARGEST = 2**22
 """The number of bytes to read of a text."""
 
 LANGUAGES = (
-    "german",
-    "french",
-    "spanish",
-    "portuguese",
-    "russian",
-    "chinese",
-    "japanese",
-    "arabic",
-    "hindi",
-)
+    "german", "french", "spanish", "portuguese", "russian", "chinese", "japanese", "arabic", "hindi",
+)  # fmt: skip
 """The kinds of text in the corpus that many models do not read."""
 
 KINDS = ("prose", "chat", "code", "data", "numbers", "law", "verse", *LANGUAGES)

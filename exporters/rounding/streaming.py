@@ -33,7 +33,6 @@ from zoo.core.tensors import weight_tensors
 from zoo.models.stack import stacks_of
 from zoo.weights.blocks import Quantized
 from zoo.weights.input_scales import InputScales
-from zoo.weights.materialize import whole
 from zoo.weights.source import WeightSource
 
 Rows = Callable[[Tensor | None], None]
@@ -218,7 +217,7 @@ class _Pass(TorchFunctionMode):
         scales = None if rounding.inputs is None else self._input_scales(rounding, x)
         rounded = self._calibrated.restored(name, width)
         if rounded is None:
-            values = whole(weight, self._calibrated.pieces(name))
+            values = self._calibrated.whole(name, weight)
             values = values if scales is None else values / scales.multipliers
             products = self._products(x, scales)
             self._calibrated.keep(name, rounding, gptq(rounding.blocks, values, products, rounding.dtype))
@@ -254,7 +253,7 @@ class _Pass(TorchFunctionMode):
             return known
         assert rounding.inputs is not None
         weights = [
-            whole(torch.empty(self._shapes[name], device="meta"), self._calibrated.pieces(name))
+            self._calibrated.whole(name, torch.empty(self._shapes[name], device="meta"))
             for name in rounding.names
         ]
         scales = searched_inputs(self._rows(x), torch.cat(weights).float(), rounding.blocks, rounding.inputs)
@@ -282,7 +281,7 @@ class _Pass(TorchFunctionMode):
                     continue
                 values = known.get(leaf)
                 if values is None:
-                    values = whole(tensor, self._calibrated.pieces(self._names[id(tensor)]))
+                    values = self._calibrated.whole(self._names[id(tensor)], tensor)
                 self._meta[module, leaf] = tensor
                 held[leaf] = nn.Parameter(values, False) if isinstance(tensor, nn.Parameter) else values  # type: ignore[assignment]
 

@@ -21,14 +21,9 @@ _ROLES = {"query": ("query",), "document": ("document", "passage", "corpus")}
 """The names of the prompts for a role, in order of preference."""
 
 _UNAPPLIED = (
-    "query_length",
-    "document_length",
-    "query_expansion",
-    "query_prefix",
-    "document_prefix",
-    "do_query_expansion",
+    "query_length", "document_length", "query_expansion", "query_prefix", "document_prefix", "do_query_expansion",
     "skiplist_words",
-)
+)  # fmt: skip
 """The settings of late interaction that change which tokens count."""
 
 

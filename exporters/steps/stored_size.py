@@ -6,8 +6,8 @@ layer count once per layer of its kind.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 import torch
@@ -21,11 +21,12 @@ from exporters.target.targets import TARGETS, Target
 from specs.model.model import Model
 from zoo.core.collector import collector_paused
 from zoo.core.reduced import fewer_layers
-from zoo.core.remembering import remembered, remembered_by
+from zoo.core.remembering import has_plugin, remembered, remembered_by
 from zoo.reports.layers import layer_kinds
+from zoo.tracing.float_dtype import HALF
 from zoo.tracing.task import ENCODER, Task
 from zoo.tracing.tasks import stored_tasks
-from zoo.tracing.traced_model import TracedModel
+from zoo.tracing.traced_model import TaskTrace, TracedModel
 from zoo.weights.blocks import Blocks
 
 BLOCK = Blocks(4, 32)
@@ -67,19 +68,26 @@ def stored_sizes(spec: Model, target: str) -> dict[str, int]:
 @remembered
 def _items_by_precision(small: Model, target: str) -> dict[str, list[_Item]]:
     """The stored tensors of a reduced model in the order of its data file, by precision."""
-    row, lowered, items = TARGETS[target], dict[Hashable, _LoweredModel](), dict[str, list[_Item]]()
+    row, keys, dtypes = TARGETS[target], dict[str, Hashable](), dict[Hashable, torch.dtype]()
     for name, precision in PRECISIONS.items():
         if name in row.unsupported_precisions:
             continue
         dtype = precision.dtype_on(row)
         taken = frozenset(operation for operation in row.operations if row.takes(operation, dtype))
-        key = dtype.itemsize, taken  # these decide the size: float16 and bfloat16 are equally large
-        if key not in lowered:
-            lowered[key] = _LoweredModel(small, row, dtype)
-        items[name] = _items(
-            [tensor for task in lowered[key].tasks for tensor in _parameters((lowered[key], task), precision)]
+        keys[name] = dtype.itemsize, taken  # these decide the size: float16 and bfloat16 are equally large
+        dtypes.setdefault(keys[name], dtype)
+    traces = _traces(small, set(dtypes.values()))
+    lowered = {key: _LoweredModel(traces[dtype], row, dtype) for key, dtype in dtypes.items()}
+    return {
+        name: _items(
+            [
+                tensor
+                for task in lowered[key].traces.tasks
+                for tensor in _parameters((lowered[key], task), PRECISIONS[name])
+            ]
         )
-    return items
+        for name, key in keys.items()
+    }
 
 
 def _kinds(spec: Model, small: Model) -> dict[str, list[tuple[str, int]]]:
@@ -90,27 +98,57 @@ def _kinds(spec: Model, small: Model) -> dict[str, list[tuple[str, int]]]:
     }
 
 
-class _LoweredModel:
-    """The graphs of a reduced model with weights in a dtype, each traced and lowered when it is needed."""
+class _Traces:
+    """The graphs of a reduced model with weights in several dtypes, each traced once, before one of them is fused."""
 
-    def __init__(self, small: Model, target: Target, dtype: torch.dtype) -> None:
-        self.target, self.traced = target, TracedModel.taken(small, dtype)
-        self.tasks = stored_tasks(self.traced.model, small, self.traced.outputs)
+    def __init__(self, traced: TracedModel, dtypes: Collection[torch.dtype]) -> None:
+        self.traced, self._dtypes = traced, dtypes
+        self.tasks = stored_tasks(traced.model, traced.spec, traced.outputs)
+        self._traces: dict[str, dict[torch.dtype, TaskTrace]] = {}
+
+    def of(self, task: Task, dtype: torch.dtype) -> TaskTrace:
+        """The trace of a task in a dtype."""
+        if task.name not in self._traces:
+            trace = self.traced.trace(task)
+            self._traces[task.name] = {
+                wanted: trace if wanted == self.traced.dtype else trace.in_dtype(wanted)
+                for wanted in self._dtypes
+            }
+        return self._traces[task.name][dtype]
+
+
+def _traces(small: Model, dtypes: Collection[torch.dtype]) -> dict[torch.dtype, _Traces]:
+    """The graphs by dtype: all follow from those in float16, unless a plugin's component may depend on the dtype."""
+    if has_plugin(small):
+        return {dtype: _Traces(TracedModel(small, dtype), [dtype]) for dtype in dtypes}
+    return dict.fromkeys(dtypes, _Traces(TracedModel.taken(small, HALF), dtypes))
+
+
+class _LoweredModel:
+    """The graphs of a reduced model with weights in a dtype, each lowered when it is needed."""
+
+    def __init__(self, traces: _Traces, target: Target, dtype: torch.dtype) -> None:
+        self.traces, self.target, self.dtype = traces, target, dtype
         self._lowered: dict[str, Lowering] = {}
 
     def lowering(self, task: Task) -> Lowering:
         """The operations of a task, in floats."""
         if task.name not in self._lowered:
-            small, trace = self.traced.spec, self.traced.trace(task)
+            small, trace = self.traces.traced.spec, self.traces.of(task, self.dtype)
+            inputs = tuple(
+                replace(value, dtype=self.dtype) if value.dtype == HALF else value for value in task.inputs
+            )
             context = small.context_length_of(small.last_stack)
-            self._lowered[task.name] = TracedTask.fused(trace, task, self.target, context).lowering()
+            own = replace(task, inputs=inputs)
+            self._lowered[task.name] = TracedTask.fused(trace, own, self.target, context).lowering()
         return self._lowered[task.name]
 
 
 def _key(subject: tuple[_LoweredModel, Task]) -> Hashable | None:
     """All that the stored tensors of a task depend on."""
     lowered, task = subject
-    known, spec = lowered.traced.key(task), lowered.traced.spec
+    traced = lowered.traces.traced
+    known, spec = traced.key(task), traced.spec
     return known and (known, lowered.target.name, spec.decodes, spec.context_length_of(spec.last_stack))
 
 
@@ -118,7 +156,7 @@ def _key(subject: tuple[_LoweredModel, Task]) -> Hashable | None:
 def _parameters(subject: tuple[_LoweredModel, Task], precision: Precision) -> list[Parameter]:
     """The stored tensors of a task in a precision, in order."""
     lowered, task = subject
-    decodes = lowered.traced.spec.decodes
+    decodes = lowered.traces.traced.spec.decodes
     quantization = quantization_of(
         precision,
         lowered.target,

@@ -32,6 +32,7 @@ from exporters.verification.result import Verification, VerificationError
 from exporters.verification.verified_model import VerifiedModel, narrow_models, probing_model
 from zoo.builder import ZooModel
 from zoo.core.progress import Progress, Stage
+from zoo.machine.memory import return_released
 from zoo.weights.held import HeldWeights
 
 if TYPE_CHECKING:
@@ -110,6 +111,7 @@ def _verify_main(files: ModelFiles, write: Callable[[], None], progress: Progres
         else:  # copying does not
             writing = writer.submit(write)
             wiring = _verify_wiring(graphs, directory, progress)
+        return_released()  # by the reduced model
         main = verify(
             verification_request(files, progress, writing.result, main_only=True, record=True, compilers=True)
         )

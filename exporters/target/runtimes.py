@@ -36,18 +36,10 @@ _UNIVERSAL = 18
 
 _KERNELS = frozenset(
     (
-        "Scan",
-        "Loop",
-        "If",
-        "DequantizeLinear",
-        "QuantizeLinear",
-        "DynamicQuantizeLinear",
-        "MatMulInteger",
-        "ConvInteger",
-        "Softmax",
-        "Relu",
+        "Scan", "Loop", "If", "DequantizeLinear", "QuantizeLinear", "DynamicQuantizeLinear", "MatMulInteger",
+        "ConvInteger", "Softmax", "Relu",
     )
-)
+)  # fmt: skip
 """Older operators whose kernels have changed since. In float16, old versions expand Softmax into operations that they reject, and
 compute a T5 with Relu as NaN."""
 
@@ -106,16 +98,10 @@ def _is_dated(node: NodeProto, opset: int) -> bool:
 
 _NEW = frozenset(
     (
-        "Gelu",
-        "Attention",
-        "RotaryEmbedding",
-        "RMSNormalization",
-        "TensorScatter",
-        "LinearAttention",
-        "CausalConvWithState",
-        "Swish",
+        "Gelu", "Attention", "RotaryEmbedding", "RMSNormalization", "TensorScatter", "LinearAttention",
+        "CausalConvWithState", "Swish",
     )
-)
+)  # fmt: skip
 """Standard operators that are newer than :data:`_UNIVERSAL`; new versions of older ones come with their opset."""
 
 

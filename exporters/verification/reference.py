@@ -25,6 +25,7 @@ from zoo.core.graph_names import EMBEDDED, IMAGE_FEATURES
 from zoo.core.progress import Progress, Stage
 from zoo.layer_outputs.choice import LayerOutput
 from zoo.layer_outputs.recording import recorded_outputs
+from zoo.machine.memory import return_released
 from zoo.models.dual_encoder import DualEncoder
 from zoo.models.stack import stacks_of
 from zoo.models.vision_language import VisionLanguage
@@ -91,6 +92,7 @@ class Reference:
     def drop(self) -> None:
         """Release the memory of the weights."""
         self._model = None
+        return_released()
 
 
 def reference_of(subject: VerifiedModel, progress: Progress) -> Reference:

@@ -79,17 +79,9 @@ class BlockParts(Component):
     def parts(self) -> Iterator[tuple[str, Component]]:
         """The components of the block by the key that holds each."""
         keys = (
-            "norm",
-            "attention_norm",
-            "mixer_norm",
-            "feed_forward_norm",
-            "attention",
-            "mixer",
-            "cross_attention",
-            "feed_forward",
-            "residual",
-            "feed_forward_residual",
-        )
+            "norm", "attention_norm", "mixer_norm", "feed_forward_norm", "attention", "mixer", "cross_attention",
+            "feed_forward", "residual", "feed_forward_residual",
+        )  # fmt: skip
         fields = field_values(self)
         for key in keys:
             if (part := fields[key]) is not None:

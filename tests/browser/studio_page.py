@@ -47,10 +47,11 @@ class StudioPage:
         )
 
     def settle(self) -> None:
-        """Wait until the last edit is answered whole."""
-        script = (
-            "return Boolean(document.body.dataset.answered) && !document.body.classList.contains('asking')"
-        )
+        """Wait until the last edit is answered whole, and the address holds it."""
+        script = """
+        const { asked, answered, remembered } = document.body.dataset;
+        return Boolean(asked) && answered === asked && remembered === asked;
+        """
         time.sleep(0.1)  # the page asks shortly after the last key
         self.until(lambda: self.browser.run(script))
 

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from cli.app import app
 from cli.terminal.command_table import FUNCTIONS
+from tests.cli.program import invoke
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "json.md"
 KEYS = {
@@ -58,7 +57,7 @@ VERDICTS = {"validate", "params", "check", "report", "compare", "build", "export
 
 
 def run(*arguments: str) -> tuple[int, Any]:
-    result = CliRunner().invoke(app, [*arguments, "--json"], prog_name="zoo")
+    result = invoke(*arguments, "--json")
     return result.exit_code, json.loads(result.stdout)
 
 

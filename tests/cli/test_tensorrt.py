@@ -3,39 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from cli.app import app
 from exporters.graph.checking import InvalidGraphError
 from exporters.target.providers import present
 from exporters.target.targets import TARGETS
+from tests.cli.program import done, invoke, refused
 
-Run = Callable[..., Any]
-
-
-@pytest.fixture
-def run(tmp_path, monkeypatch) -> Run:
-    """Runs ``zoo`` with some arguments in an empty directory."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "160")
-    return lambda *arguments: CliRunner().invoke(app, arguments, prog_name="zoo")
+pytestmark = pytest.mark.usefixtures("empty_directory")
 
 
 @pytest.mark.skipif(
     present(TARGETS["tensorrt"].providers) != ["CPUExecutionProvider"], reason="a GPU is here"
 )
-def test_the_report_lists_fused_and_unfused_operations(run, tmp_path):
-    result = run("export", "tiny-gpt", "--target", "tensorrt", "--cache-length", "20", "-o", "out", "-v")
-    assert result.exit_code == 0, result.output
+def test_the_report_lists_fused_and_unfused_operations(tmp_path):
+    result = done("export", "tiny-gpt", "--target", "tensorrt", "--cache-length", "20", "-o", "out", "-v")
     assert (
         " on CPUExecutionProvider (not tested on TensorrtExecutionProvider), on the model itself"
-        in " ".join(result.stdout.split())
+        in " ".join(result.split())
     )
-    assert "model.onnx: passes the checker and strict shape inference of onnx " in result.stdout
+    assert "model.onnx: passes the checker and strict shape inference of onnx " in result
     manifest = json.loads((tmp_path / "out/export.json").read_text())
     assert manifest["cache"] == {"kind": "shared", "padding": "right", "length": 20}
     verification = json.loads((tmp_path / "out/build.json").read_text())["verification"]
@@ -43,32 +31,30 @@ def test_the_report_lists_fused_and_unfused_operations(run, tmp_path):
 
 
 @pytest.mark.slow
-def test_tokens_are_those_of_a_cache_that_grows(run):
+def test_tokens_are_those_of_a_cache_that_grows():
     """Greedily, of prompts of several lengths."""
     prompts = ("--ids", "3,1,4,1,5,9,2,6", "--ids", "2,7,1", "--max-new-tokens", "9", "--json")
     tokens = []
     for target in ("portable", "tensorrt"):
-        assert run("export", "tiny-gpt", "--target", target, "-o", target, "--no-verify").exit_code == 0
-        result = run("run", target, *prompts)
-        assert result.exit_code == 0, result.output
-        tokens.append([answer["ids"] for answer in json.loads(result.stdout)["sequences"]])
+        done("export", "tiny-gpt", "--target", target, "-o", target, "--no-verify")
+        result = done("run", target, *prompts)
+        tokens.append([answer["ids"] for answer in json.loads(result)["sequences"]])
     assert tokens[0] == tokens[1]
 
 
-def test_an_invalid_graph_fails_and_nothing_is_written(run, tmp_path, monkeypatch):
+def test_an_invalid_graph_fails_and_nothing_is_written(tmp_path, monkeypatch):
     def refuse(name: str, graph: object) -> None:
         raise InvalidGraphError(f"{name} is not valid ONNX: so it is said")
 
     monkeypatch.setattr("exporters.steps.publish.check_graph", refuse)
-    result = run("export", "tiny-gpt", "--no-verify", "-o", "out")
+    result = invoke("export", "tiny-gpt", "--no-verify", "-o", "out")
     assert result.exit_code == 1
     assert result.stderr == "model.onnx is not valid ONNX: so it is said\nNothing was written.\n"
     assert not (tmp_path / "out").exists()
 
 
-def test_an_inapplicable_cache_length_is_refused(run):
-    result = run("export", "tiny-gpt", "--cache-length", "20", "-o", "out")
-    assert result.exit_code == 2
-    assert result.stderr == (
+def test_an_inapplicable_cache_length_is_refused():
+    message = refused("export", "tiny-gpt", "--cache-length", "20", "-o", "out")
+    assert message == (
         "--cache-length applies only to caches of fixed length\n  value: 20; --target portable has growing caches, unlike --target tensorrt\n  Leave it out.\n"
     )

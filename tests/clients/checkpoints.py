@@ -80,12 +80,8 @@ def lfm2() -> PreTrainedModel:
 def granite_hybrid() -> PreTrainedModel:
     """Mamba-2, and attention in every second layer."""
     mamba = {
-        "mamba_n_heads": 4,
-        "mamba_d_head": 32,
-        "mamba_d_state": 16,
-        "mamba_expand": 2,
-        "mamba_n_groups": 1,
-    }
+        "mamba_n_heads": 4, "mamba_d_head": 32, "mamba_d_state": 16, "mamba_expand": 2, "mamba_n_groups": 1,
+    }  # fmt: skip
     experts = {"num_local_experts": 0, "num_experts_per_tok": 0, "shared_intermediate_size": 96}
     config = transformers.GraniteMoeHybridConfig(
         vocab_size=VOCABULARY, layer_types=["mamba", "attention"], **mamba, **experts, **GROUPED, **TOKENS
@@ -96,11 +92,8 @@ def granite_hybrid() -> PreTrainedModel:
 def falcon_h1() -> PreTrainedModel:
     """Attention and Mamba-2 side by side in every layer, with multipliers."""
     mamba = {
-        "mamba_d_ssm": 96,
-        "mamba_n_heads": 4,
-        "mamba_d_state": 16,
-        "ssm_multipliers": [1.0, 0.5, 0.7, 0.7, 1.0],
-    }
+        "mamba_d_ssm": 96, "mamba_n_heads": 4, "mamba_d_state": 16, "ssm_multipliers": [1.0, 0.5, 0.7, 0.7, 1.0],
+    }  # fmt: skip
     factors = {"key_multiplier": 0.5, "attention_out_multiplier": 0.9, "mlp_multipliers": [0.9, 0.6]}
     config = transformers.FalconH1Config(vocab_size=VOCABULARY, **mamba, **factors, **GROUPED, **TOKENS)
     return transformers.FalconH1ForCausalLM(config)
@@ -155,13 +148,8 @@ def nemotron_h() -> PreTrainedModel:
 def mamba2() -> PreTrainedModel:
     """State alone: no layer has attention."""
     sizes = {
-        "num_hidden_layers": 2,
-        "hidden_size": 64,
-        "num_heads": 4,
-        "head_dim": 32,
-        "state_size": 16,
-        "n_groups": 1,
-    }
+        "num_hidden_layers": 2, "hidden_size": 64, "num_heads": 4, "head_dim": 32, "state_size": 16, "n_groups": 1,
+    }  # fmt: skip
     return transformers.Mamba2ForCausalLM(transformers.Mamba2Config(vocab_size=VOCABULARY, **sizes, **TOKENS))
 
 
@@ -324,14 +312,9 @@ class Checkpoint:
         """The tokens that the reference generates from the inputs of one row."""
         with torch.no_grad():
             found = self.model.generate(
-                **inputs,
-                do_sample=False,
-                min_new_tokens=new_tokens,
-                max_new_tokens=new_tokens,
-                no_repeat_ngram_size=self.no_repeat,
-                output_scores=True,
-                return_dict_in_generate=True,
-            )
+                **inputs, do_sample=False, min_new_tokens=new_tokens, max_new_tokens=new_tokens,
+                no_repeat_ngram_size=self.no_repeat, output_scores=True, return_dict_in_generate=True,
+            )  # fmt: skip
         best = torch.stack(found.scores).topk(2, -1)[0]
         assert float((best[..., 0] - best[..., 1]).min()) > 1e-3, "rounding may decide: draw other weights"
         return found.sequences[0, -new_tokens:].tolist()
@@ -350,14 +333,9 @@ def checkpoint(
             parameter.data += SPREAD * torch.randn_like(parameter)
     side = "right" if model.config.is_encoder_decoder else "left"
     tokenizer = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=_tokenizer(),
-        pad_token=PAD,
-        bos_token=BOS,
-        eos_token=EOS,
-        padding_side=side,
-        model_input_names=["input_ids", "attention_mask"],
-        additional_special_tokens=list(marks),
-    )
+        tokenizer_object=_tokenizer(), pad_token=PAD, bos_token=BOS, eos_token=EOS, padding_side=side,
+        model_input_names=["input_ids", "attention_mask"], additional_special_tokens=list(marks),
+    )  # fmt: skip
     model.save_pretrained(directory)
     tokenizer.save_pretrained(directory)
     return Checkpoint(directory, model, tokenizer)
@@ -369,10 +347,8 @@ def _tokenizer() -> Tokenizer:
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
-        vocab_size=VOCABULARY,
-        special_tokens=[PAD, BOS, EOS],
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        vocab_size=VOCABULARY, special_tokens=[PAD, BOS, EOS], initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
-    )
+    )  # fmt: skip
     tokenizer.train_from_iterator(SENTENCES, trainer)
     return tokenizer

@@ -23,17 +23,10 @@ MODULES = ENVIRONMENTS / "transformers-js" / "node_modules"
 EXAMPLE = HERE.parents[1] / "examples" / "web"
 
 FLAGS = (
-    "--headless=new",
-    "--no-sandbox",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--enable-unsafe-webgpu",
-    "--use-webgpu-adapter=swiftshader",
-    "--enable-features=Vulkan",
-    "--ignore-gpu-blocklist",
-)
+    "--headless=new", "--no-sandbox", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader",
+    "--enable-features=Vulkan", "--ignore-gpu-blocklist",
+)  # fmt: skip
 """WebGPU on SwiftShader, without a GPU."""
 
 SECONDS = 600

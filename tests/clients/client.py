@@ -28,15 +28,11 @@ class Client:
         program = place / "bin" / self.program
         assert program.exists(), f"{program} is missing: run `make test-clients`"
         done = subprocess.run(
-            [program, HERE / self.script],
-            cwd=place,
+            [program, HERE / self.script], cwd=place,
             input=json.dumps({"directory": str(directory), **request}),
-            capture_output=True,
-            encoding="utf-8",
-            timeout=200,
-            check=False,
+            capture_output=True, encoding="utf-8", timeout=200, check=False,
             env={**os.environ, "HF_HUB_OFFLINE": "1", "PYTHONPATH": ""},
-        )
+        )  # fmt: skip
         assert done.returncode == 0, f"{self.script} failed:\n{done.stdout}\n{done.stderr}"
         return json.loads(done.stdout.splitlines()[-1])
 

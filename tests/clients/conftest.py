@@ -67,13 +67,9 @@ def agrees(made: Callable[[str], Checkpoint], tmp_path: Path) -> Agree:
         origin = made(name)
         spec = import_checkpoint(origin.directory)
         options = ExportOptions.of(
-            weights=str(origin.directory),
-            layout=layout,
-            target=target,
-            logits=logits,
-            verify=verify,
+            weights=str(origin.directory), layout=layout, target=target, logits=logits, verify=verify,
             outputs=outputs,
-        )
+        )  # fmt: skip
         export(spec, tmp_path / "deployed", options)
         expected = origin.greedy(TEXTS, NEW_TOKENS)
         request |= {"options": {"no_repeat_ngram_size": origin.no_repeat}} if origin.no_repeat else {}

@@ -102,24 +102,10 @@ def test_an_encoder_decoder(name: str, target: str, agrees: Agree) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "apertus",
-        "arcee",
-        "codegen",
-        "cohere",
-        "cohere2",
-        "ernie4_5",
-        "falcon_h1",
-        "glm",
-        "gpt_bigcode",
-        "granite",
-        "helium",
-        "hunyuan_v1_dense",
-        "modernbert_decoder",
-        "mpt",
-        "olmo3",
-        "starcoder2",
+        "apertus", "arcee", "codegen", "cohere", "cohere2", "ernie4_5", "falcon_h1", "glm", "gpt_bigcode",
+        "granite", "helium", "hunyuan_v1_dense", "modernbert_decoder", "mpt", "olmo3", "starcoder2",
     ],
-)
+)  # fmt: skip
 def test_other_decoders(name: str, agrees: Agree) -> None:
     client, call = "transformers-js", {"class_name": "AutoModelForCausalLM"}
     agrees(TRANSFORMERS_JS, name, client, verify=False, **call)
@@ -132,11 +118,8 @@ def test_other_encoder_decoders(name: str, agrees: Agree) -> None:
 
 
 DISTANCES = {
-    "relative_attention": True,
-    "pos_att_type": ["p2c", "c2p"],
-    "position_buckets": 8,
-    "share_att_key": True,
-}
+    "relative_attention": True, "pos_att_type": ["p2c", "c2p"], "position_buckets": 8, "share_att_key": True,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -270,12 +253,10 @@ def test_tokens_from_spectrograms(target: str, tmp_path: Path) -> None:
     options = ExportOptions(weights=str(origin), layout="transformers-js", target=target)
     export(import_checkpoint(origin), tmp_path / "deployed", options)
     answers = TRANSFORMERS_JS(
-        tmp_path / "deployed",
-        class_name="AutoModelForSpeechSeq2Seq",
+        tmp_path / "deployed", class_name="AutoModelForSpeechSeq2Seq",
         spectrograms=[{"sizes": [*each.shape], "values": each.flatten().tolist()} for each in features],
-        new_tokens=NEW_TOKENS,
-        options={"no_repeat_ngram_size": 1},
-    )
+        new_tokens=NEW_TOKENS, options={"no_repeat_ngram_size": 1},
+    )  # fmt: skip
     found = [tokens for each in answers for tokens in each["tokens"]]
     print(f"Whisper for {target}\n  transformers.js {found}\n  transformers    {expected}")
     assert found == expected
@@ -357,12 +338,8 @@ PACKED: dict[str, tuple[type, Any]] = {
         Qwen2_5_VLConfig(
             text_config=PACKED_TEXT,
             vision_config={
-                **PACKED_VISION,
-                "hidden_size": 32,
-                "out_hidden_size": 48,
-                "intermediate_size": 40,
-                "window_size": 16,
-                "fullatt_block_indexes": [1],
+                **PACKED_VISION, "hidden_size": 32, "out_hidden_size": 48, "intermediate_size": 40,
+                "window_size": 16, "fullatt_block_indexes": [1],
             },
             **MARKS,
         ),
@@ -372,12 +349,8 @@ PACKED: dict[str, tuple[type, Any]] = {
         Qwen3VLConfig(
             text_config={**PACKED_TEXT, "head_dim": 12},
             vision_config={
-                **PACKED_VISION,
-                "hidden_size": 32,
-                "out_hidden_size": 48,
-                "intermediate_size": 40,
-                "num_position_embeddings": 49,
-                "deepstack_visual_indexes": [0, 1],
+                **PACKED_VISION, "hidden_size": 32, "out_hidden_size": 48, "intermediate_size": 40,
+                "num_position_embeddings": 49, "deepstack_visual_indexes": [0, 1],
             },
             **MARKS,
         ),
@@ -387,10 +360,7 @@ PACKED: dict[str, tuple[type, Any]] = {
         Qwen3_5Config(
             text_config={**PACKED_TEXT, **HYBRID_TEXT},
             vision_config={
-                **PACKED_VISION,
-                "hidden_size": 32,
-                "out_hidden_size": 48,
-                "intermediate_size": 40,
+                **PACKED_VISION, "hidden_size": 32, "out_hidden_size": 48, "intermediate_size": 40,
                 "num_position_embeddings": 49,
             },
             **MARKS,
@@ -408,16 +378,13 @@ PACKED: dict[str, tuple[type, Any]] = {
                 "shared_expert_intermediate_size": 32,
             },
             vision_config={
-                **PACKED_VISION,
-                "hidden_size": 32,
-                "out_hidden_size": 48,
-                "intermediate_size": 40,
+                **PACKED_VISION, "hidden_size": 32, "out_hidden_size": 48, "intermediate_size": 40,
                 "num_position_embeddings": 49,
             },
             **MARKS,
         ),
     ),
-}
+}  # fmt: skip
 """Classes that read images of any size."""
 
 
@@ -489,12 +456,10 @@ def test_words_from_images(target: str, made: Callable[[str], Checkpoint], tmp_p
     export(spec, tmp_path / "deployed", options)
     expected = [origin.generated(NEW_TOKENS, pixel_values=image[None]) for image in images]
     (answer,) = TRANSFORMERS_JS(
-        tmp_path / "deployed",
-        class_name="AutoModelForVision2Seq",
+        tmp_path / "deployed", class_name="AutoModelForVision2Seq",
         images={"sizes": list(images.shape), "values": images.flatten().tolist()},
-        new_tokens=NEW_TOKENS,
-        options={"no_repeat_ngram_size": origin.no_repeat},
-    )
+        new_tokens=NEW_TOKENS, options={"no_repeat_ngram_size": origin.no_repeat},
+    )  # fmt: skip
     print(f"TrOCR for {target}\n  transformers.js {answer['tokens']}\n  transformers    {expected}")
     assert answer["tokens"] == expected
     assert expected[0] != expected[1]

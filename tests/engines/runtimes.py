@@ -30,16 +30,9 @@ from tests.exporters.reduced_presets import structures
 PAGE = Path("docs/reference/runtimes.md")
 
 FULL = (
-    "bert-base",
-    "gpt2-untied",
-    "llama-3.2-1b",
-    "gemma2-27b",
-    "t5-11b",
-    "distil-whisper-large-v3",
-    "mixtral-8x22b",
-    "mamba-1.4b",
-    "lfm2-1.2b",
-)
+    "bert-base", "gpt2-untied", "llama-3.2-1b", "gemma2-27b", "t5-11b", "distil-whisper-large-v3", "mixtral-8x22b",
+    "mamba-1.4b", "lfm2-1.2b",
+)  # fmt: skip
 """Structures that are considered in every precision; others in fp32, and with weights in 4 bits."""
 
 TARGETS = ("portable", "cpu", "cuda", "tensorrt")
@@ -149,16 +142,13 @@ def write_table(results: list[dict[str, Any]], versions: list[str]) -> None:
     combinations = combined(files, minimum)
     written = {
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "machine": f"{platform.machine()}, {_vnni()}",
-        "onnx": onnx.__version__,
-        "versions": versions,
-        "features": dict(sorted(minimum.items())),
-        "combinations": combinations,
+        "machine": f"{platform.machine()}, {_vnni()}", "onnx": onnx.__version__, "versions": versions,
+        "features": dict(sorted(minimum.items())), "combinations": combinations,
         "files": {
             each["kind"]: {"minimum": each["minimum"], "failures": each["failures"]}
             for each in sorted(files, key=lambda each: str(each["kind"]))
         },
-    }
+    }  # fmt: skip
     TABLE.write_text(json.dumps(written, indent=1, ensure_ascii=False) + "\n", "utf-8")
     for each in files:
         if each["minimum"] is None:

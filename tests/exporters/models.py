@@ -31,6 +31,14 @@ def written(spec: Model, directory: Path, **options: Any) -> Export:
     return export(spec, directory, ExportOptions(**options))
 
 
+def verified(spec: Model, directory: Path, **options: Any) -> Export:
+    """The export of a spec to a directory, after its verification."""
+    result = written(spec, directory, **options)
+    assert result.verification is not None
+    assert result.verification.passed
+    return result
+
+
 def graphs(spec: Model) -> dict[str, Graph]:
     """The graphs of a spec by name, without weights."""
     model = assemble(spec)

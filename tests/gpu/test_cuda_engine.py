@@ -10,11 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from exporters.export import export
-from exporters.steps.options import ExportOptions
 from exporters.verification import engine_claim
 from exporters.verification.engines.table import ENGINES
 from exporters.verification.result import VerificationError
+from tests.exporters.models import verified, written
 from tests.exporters.verification.engines.sabotage import Change, a_mask, a_scale, an_axis, sabotaged
 from tests.gpu.test_targets import DEVICE, HERE
 from tests.zoo.tiny import gpt2
@@ -29,8 +28,7 @@ def _on_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_engine_computes_the_same(tmp_path: Path) -> None:
-    found = export(gpt2(), tmp_path / "out", ExportOptions(engines=("cuda",))).verification
-    assert found is not None
+    found = verified(gpt2(), tmp_path / "out", engines=("cuda",)).verification
     (result,) = found.engines
     assert result.outcome == "computed"
 
@@ -39,5 +37,5 @@ def test_the_engine_computes_the_same(tmp_path: Path) -> None:
 def test_a_wrong_graph_fails(change: Change, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine_claim, "exact_file", lambda *arguments: sabotaged(change, *arguments))
     with pytest.raises(VerificationError, match=r"cuda.*: failed: .* allowed"):
-        export(gpt2(), tmp_path / "out", ExportOptions(engines=("cuda",)))
+        written(gpt2(), tmp_path / "out", engines=("cuda",))
     assert not (tmp_path / "out").exists()

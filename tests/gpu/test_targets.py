@@ -57,14 +57,12 @@ DECODERS: dict[str, Callable[[], Model]] = {
     "sides": lambda: reduced("zamba-7b", 16),
 }
 OTHERS: dict[str, Callable[[], Model]] = {
-    "bert": bert,
-    "vit": vit,
-    "t5": t5,
+    "bert": bert, "vit": vit, "t5": t5,
     "whisper": lambda: reduced("whisper-tiny", 16),
     "conformer": lambda: reduced("wav2vec2-conformer-rel-pos-large-960h-ft", 16),
     "summaries": lambda: reduced("long-t5-tglobal-base", 16),
     "packed images": lambda: reduced("qwen3-vl-30b-a3b", 16),
-}
+}  # fmt: skip
 MODELS = {**DECODERS, **OTHERS}
 
 
@@ -128,15 +126,9 @@ def test_heavy_operations_run_on_the_device(name: str, tmp_path: Path) -> None:
     """Products and attention in half precision; shapes and masks may be computed by the CPU."""
     place = exported(name, "cuda", "fp16", tmp_path / "out").directory
     heavy = {
-        "MatMul",
-        "Gemm",
-        "MatMulNBits",
-        "GroupQueryAttention",
-        "MultiHeadAttention",
-        "MoE",
-        "QMoE",
+        "MatMul", "Gemm", "MatMulNBits", "GroupQueryAttention", "MultiHeadAttention", "MoE", "QMoE",
         "LinearAttention",
-    }
+    }  # fmt: skip
     for graph in open_export(place, DEVICE).graphs:
         elsewhere = {
             node.op_type

@@ -320,12 +320,9 @@ def test_gather(data: st.DataObject, dtype: torch.dtype) -> None:
 
 @relaxed
 @given(
-    st.lists(st.integers(0, 3), max_size=2),
-    st.integers(1, 3),
-    st.booleans(),
-    st.booleans(),
+    st.lists(st.integers(0, 3), max_size=2), st.integers(1, 3), st.booleans(), st.booleans(),
     st.sampled_from(FLOATS),
-)
+)  # fmt: skip
 def test_products_with_experts(
     rest: list[int], choices: int, shared: bool, biased: bool, dtype: torch.dtype
 ) -> None:
@@ -353,14 +350,9 @@ def test_recurrences(groups: int, length: int, given: bool, masked: bool, dtype:
 
 @relaxed
 @given(
-    st.integers(1, 3),
-    st.integers(1, 70),
-    st.integers(1, 2),
-    st.booleans(),
-    st.booleans(),
-    st.booleans(),
+    st.integers(1, 3), st.integers(1, 70), st.integers(1, 2), st.booleans(), st.booleans(), st.booleans(),
     st.sampled_from(FLOATS),
-)
+)  # fmt: skip
 def test_delta_rules(
     groups: int, tokens: int, repeats: int, per_channel: bool, started: bool, masked: bool, dtype: torch.dtype
 ) -> None:

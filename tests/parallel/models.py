@@ -18,21 +18,14 @@ def decoder(block: dict[str, Any], **changes: Any) -> Model:
     """A decoder of three layers with its own head."""
     return Model.model_validate(
         {
-            "name": "small",
-            "architecture": "decoder",
-            "vocab_size": 32,
-            "d_model": 16,
-            "context_length": 64,
+            "name": "small", "architecture": "decoder", "vocab_size": 32, "d_model": 16, "context_length": 64,
             "position": {"kind": "rope"},
-            "decoder": {
-                "layers": 3,
-                "block": {"kind": "pre_norm", "norm": RMS, "feed_forward": GATED, **block},
-            },
+            "decoder": {"layers": 3, "block": {"kind": "pre_norm", "norm": RMS, "feed_forward": GATED, **block}},
             "head": {"kind": "language_modeling", "tie_embeddings": False},
             "initialization": {"kind": "normal", "std": 0.2},
             **changes,
         }
-    )
+    )  # fmt: skip
 
 
 def mixer(kind: str, **fields: Any) -> Model:
@@ -64,19 +57,15 @@ def encoder(**changes: Any) -> Model:
     block = {"kind": "post_norm", "norm": {"kind": "layer_norm"}, "attention": HEADS, "feed_forward": MLP}
     return Model.model_validate(
         {
-            "name": "small-encoder",
-            "architecture": "encoder",
-            "vocab_size": 32,
-            "d_model": 16,
-            "context_length": 64,
-            "position": {"kind": "learned"},
+            "name": "small-encoder", "architecture": "encoder", "vocab_size": 32, "d_model": 16,
+            "context_length": 64, "position": {"kind": "learned"},
             "embedding": {"token_types": 2, "norm": {"kind": "layer_norm"}},
             "encoder": {"layers": 2, "block": block},
             "head": {"kind": "masked_language_modeling", "norm": {"kind": "layer_norm"}},
             "initialization": {"kind": "normal", "std": 0.2},
             **changes,
         }
-    )
+    )  # fmt: skip
 
 
 def encoder_decoder(**attention: Any) -> Model:
@@ -85,17 +74,13 @@ def encoder_decoder(**attention: Any) -> Model:
     block = {"kind": "pre_norm", "norm": RMS, "attention": of_decoder, "feed_forward": {**MLP, "bias": False}}
     return Model.model_validate(
         {
-            "name": "small-t5",
-            "architecture": "encoder-decoder",
-            "vocab_size": 32,
-            "d_model": 16,
+            "name": "small-t5", "architecture": "encoder-decoder", "vocab_size": 32, "d_model": 16,
             "position": {"kind": "relative_bias"},
             "encoder": {"layers": 2, "block": {**block, "attention": {**of_decoder, **attention}}},
             "decoder": {"layers": 2, "block": block},
-            "head": {"kind": "language_modeling"},
-            "initialization": {"kind": "t5"},
+            "head": {"kind": "language_modeling"}, "initialization": {"kind": "t5"},
         }
-    )
+    )  # fmt: skip
 
 
 def _norm(over: str) -> dict[str, Any]:
@@ -112,9 +97,7 @@ MODELS: dict[str, Model] = {
     "block-summaries": encoder_decoder(block_summaries={"size": 4, "norm": RMS}),
     "tied": decoder(LAYER_NORM, position={"kind": "learned"}, **TIED),
     "grouped-query": decoder({"attention": GROUPED}),
-    "mixture": decoder(
-        {"attention": GROUPED, "feed_forward": {**MIXTURE, "shared": GATED, "shared_gate": True}}
-    ),
+    "mixture": decoder({"attention": GROUPED, "feed_forward": {**MIXTURE, "shared": GATED, "shared_gate": True}}),
     "weighted-inputs": decoder(
         {
             "attention": {**GROUPED, "chunk": 4},
@@ -124,9 +107,7 @@ MODELS: dict[str, Model] = {
     "hybrid": mixer("gated_delta_net", heads=8, key_heads=4, key_width=4, value_width=4),
     "alibi": decoder(LAYER_NORM, position={"kind": "alibi"}),
     "norms-by-head": decoder({"attention": {**GROUPED, "qk_norm": _norm("head"), "output_gate": True}}),
-    "norms-over-width": decoder(
-        {"kind": "reordered_norm", "attention": {**GROUPED, "qk_norm": _norm("width")}}
-    ),
+    "norms-over-width": decoder({"kind": "reordered_norm", "attention": {**GROUPED, "qk_norm": _norm("width")}}),
     "sinks": decoder({"kind": "sandwich", "attention": {**GROUPED, "sinks": True, "window": 4}}),
     "latent": decoder(
         {
@@ -162,12 +143,10 @@ MODELS: dict[str, Model] = {
     "short-convolution": mixer("short_convolution"),
     "rwkv7": rwkv(),
     "relative-key": decoder(LAYER_NORM, position={"kind": "relative_key", "before": 3, "after": 3}),
-    "distances": decoder(
-        LAYER_NORM, position={"kind": "disentangled", "max_distance": 3, "projections": "own"}
-    ),
+    "distances": decoder(LAYER_NORM, position={"kind": "disentangled", "max_distance": 3, "projections": "own"}),
     "relative-sinusoidal": decoder(LAYER_NORM, position={"kind": "relative_sinusoidal"}),
     "relative-bias-by-layer": decoder(LAYER_NORM, position={"kind": "relative_bias", "per_layer": True}),
     "rotated-input": decoder(LAYER_NORM, position={"kind": "rope", "rotates": "input"}),
     "values-normed": decoder({"attention": {**GROUPED, "value_norm": RMS}}),
-}
+}  # fmt: skip
 """By what is special about each."""

@@ -45,12 +45,10 @@ def side_by_side() -> Model:
 def conformer() -> Model:
     """Two feed-forwards, an attention and a convolution in each layer."""
     block = {
-        "kind": "conformer",
-        "norm": {"kind": "layer_norm"},
-        "attention": HEADS,
+        "kind": "conformer", "norm": {"kind": "layer_norm"}, "attention": HEADS,
         "convolution": {"kernel": 3, "norm": {"kind": "layer_norm"}},
         "feed_forward": MLP,
-    }
+    }  # fmt: skip
     return encoder(encoder={"layers": 2, "block": block})
 
 
@@ -59,13 +57,11 @@ def shared_with_adapters() -> Model:
     mamba = {"kind": "mamba2", "heads": 8, "head_dim": 4, "state_size": 4, "groups": 1}
     block = {"kind": "pre_norm", "norm": RMS, "attention": None, "mixer": mamba, "feed_forward": None}
     hybrid = {
-        "kind": "side_transformer",
-        "norm": RMS,
-        "mixer": mamba,
+        "kind": "side_transformer", "norm": RMS, "mixer": mamba,
         "attention": {"kind": "multi_head", "heads": 4, "head_dim": 8, "bias": False},
         "feed_forward": GATED,
         "sharing": {"sets": 1, "adapters": {"rank": 2, "attention": True}},
-    }
+    }  # fmt: skip
     stack = {
         "layers": [{}, {"use": "hybrid"}, {}, {"use": "hybrid"}],
         "block": block,
@@ -81,32 +77,24 @@ def images(**connector: Any) -> Model:
     windowed = {**patches, "attention": {**HEADS, "position": axial, "patch_window": 2}}
     norm = {"kind": "layer_norm"}
     return decoder(
-        {"attention": GROUPED},
-        architecture="vision-language",
-        d_model=32,
+        {"attention": GROUPED}, architecture="vision-language", d_model=32,
         position={"kind": "rope", "sections": {"pairs": [0, 1, 1], "interleaved": True}},
         image={
             "d_model": 16,
             "position": {"kind": "interpolated", "side": 3},
             "embedding": {"kind": "packed_patches", "patch_size": 2, "channels": 1},
-            "layers": [{"use": "windowed"}, {}],
-            "block": patches,
-            "blocks": {"windowed": windowed},
+            "layers": [{"use": "windowed"}, {}], "block": patches, "blocks": {"windowed": windowed},
         },
         connector={"kind": "mlp", "token": 31, "shuffle": 2, "norm": norm, "hidden": 24, **connector},
-    )
+    )  # fmt: skip
 
 
 def two_streams() -> Model:
     """LiLT: a narrower stream of places on a page."""
     norm = {"kind": "layer_norm"}
     block = {
-        "kind": "two_streams",
-        "norm": norm,
-        "attention": HEADS,
-        "feed_forward": MLP,
-        "second_feed_forward": MLP,
-    }
+        "kind": "two_streams", "norm": norm, "attention": HEADS, "feed_forward": MLP, "second_feed_forward": MLP,
+    }  # fmt: skip
     layout = {"coordinates": 5, "width": 16, "norm": norm}
     return encoder(d_model=48, embedding={"layout": layout}, encoder={"layers": 2, "block": block})
 

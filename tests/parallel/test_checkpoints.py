@@ -17,7 +17,6 @@ from tests.parallel.models import MODELS
 from tests.parallel.processes import on_processes
 from zoo.checkpoints.open import open_weights
 from zoo.parallel.pipeline import check_stages
-from zoo.weights.materialize import whole as joined
 
 
 @pytest.mark.parametrize(("begin", "end"), [(0, 10), (7, 4_200_000), (5_000_000, 8_388_608)])
@@ -25,7 +24,7 @@ def test_a_part_of_the_random_weights_is_that_of_the_whole(begin: int, end: int)
     spec = MODELS["decoder"].model_copy(update={"vocab_size": 2**19})
     model: Any = zoo.build(spec)
     source = open_weights("random", model, spec)
-    table = joined(model.embedding.token.weight, source.pieces("embedding.token.weight")).flatten()
+    table = source.whole("embedding.token.weight", model.embedding.token.weight).flatten()
     found = torch.cat([*source.part("embedding.token.weight", begin, end)])
     assert torch.equal(found, table[begin:end])
 
@@ -106,19 +105,11 @@ def test_a_killed_process_ends_the_others(tmp_path: Path) -> None:
             4,
             "decoder.layers: a pipeline needs a layer for each stage, and there are 3\n  value: pp=4\n  Use pp=1 or 3.",
         ),
-        (
-            "encoder-decoder",
-            2,
-            "architecture: a pipeline needs an encoder or a decoder of tokens, not encoder-decoder",
-        ),
-        (
-            "tied",
-            2,
-            "head and embedding share embedding.token.weight, and stages of a pipeline share no weights",
-        ),
+        ("encoder-decoder", 2, "architecture: a pipeline needs an encoder or a decoder of tokens, not encoder-decoder"),
+        ("tied", 2, "head and embedding share embedding.token.weight, and stages of a pipeline share no weights"),
         ("shared-layers", 3, "decoder.layers share a block"),
     ],
-)
+)  # fmt: skip
 def test_pipelines_that_do_not_fit_are_refused(name: str, degree: int, message: str) -> None:
     with pytest.raises(zoo.UserError, match=re.escape(message)):
         check_stages(zoo.build(MODELS[name]), degree)

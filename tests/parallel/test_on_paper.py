@@ -2,44 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import re
 
 import pytest
-from typer.testing import CliRunner
 
 import zoo
-from cli.app import app
 from specs.base.errors import UserError
 from specs.files.device import load_device
 from specs.language.load import load
+from tests.cli.program import as_json, done, refused
 from tests.parallel.models import MODELS
 from tests.thinned import one_in
 from zoo.parallel.on_paper import ModelOnPaper, Work
 from zoo.parallel.smallest_mesh import mesh_degrees, smallest, splits
 
 
-def report(*arguments: str):
-    return CliRunner().invoke(app, ["report", *arguments], prog_name="zoo")
-
-
 def test_seventy_billion_parameters_on_64_devices() -> None:
-    found = json.loads(
-        report(
-            "llama-3-70b",
-            "--mesh",
-            "dp=8,tp=8",
-            "--device",
-            "h100",
-            "--precision",
-            "bf16",
-            "--batch",
-            "8",
-            "--length",
-            "4096",
-            "--json",
-        ).stdout
-    )
+    found = as_json(
+        "report", "llama-3-70b", "--mesh", "dp=8,tp=8", "--device", "h100", "--precision", "bf16", "--batch", "8",
+        "--length", "4096",
+    )  # fmt: skip
     assert found["devices"] == 64
     parameters = zoo.load("llama-3-70b").expect.parameters
     assert parameters is not None
@@ -71,15 +53,16 @@ def test_the_smallest_mesh_has_room_and_half_of_it_has_not(work: Work) -> None:
 
 
 def test_the_tables_name_memory_traffic_and_bound() -> None:
-    result = report("tiny-gpt", "--set", "vocab_size=64", "--mesh", "dp=2,tp=2", "--device", "h100", "-v")
-    assert result.exit_code == 0, result.output
+    result = done(
+        "report", "tiny-gpt", "--set", "vocab_size=64", "--mesh", "dp=2,tp=2", "--device", "h100", "-v"
+    )
     for text in (
         "dp=2,tp=2, 4 x h100",
         "Memory per device: 80.0 GB each",
         "gather weights twice",
         "Training step",
     ):
-        assert text in result.stdout
+        assert text in result
 
 
 WRONG = [
@@ -98,15 +81,12 @@ WRONG = [
 @pytest.mark.parametrize(("arguments", "message"), WRONG)
 def test_wrong_meshes_are_refused(arguments: tuple[str, ...], message: str) -> None:
     untied = ("--set", "head.tie_embeddings=false", "--set", "expect={}")
-    result = report("gpt2", *untied, "--device", "h100", *arguments)
-    assert result.exit_code == 2
-    assert message in result.stderr
+    assert message in refused("report", "gpt2", *untied, "--device", "h100", *arguments)
 
 
 def test_this_machine_has_no_known_links() -> None:
-    result = report("gpt2", "--mesh", "dp=2", "--device", "this")
-    assert result.exit_code == 2
-    assert "A mesh needs a device with known links." in result.stderr
+    message = refused("report", "gpt2", "--mesh", "dp=2", "--device", "this")
+    assert "A mesh needs a device with known links." in message
 
 
 def test_no_mesh_has_room() -> None:
@@ -127,7 +107,7 @@ def test_stacks_that_share_a_table_sum_it_each() -> None:
     )  # sums, computed again, and gradients of inputs
     layers = 6 * (attention + feed_forward) + 6 * (2 * attention + feed_forward)
     assert model.summed_widths == layers + 3 * 512  # the table in both stacks, and the head
-    assert report("t5-small", "--mesh", "tp=2", "--device", "h100", "--precision", "bf16").exit_code == 0
+    done("report", "t5-small", "--mesh", "tp=2", "--device", "h100", "--precision", "bf16")
 
 
 def test_all_splits_of_a_number_of_devices_are_those_that_the_model_allows() -> None:

@@ -20,12 +20,7 @@ VOCABULARY = 32
 ENCODERS: dict[str, dict[str, Any]] = {
     "deberta-v2": {
         **{"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24},
-        **{
-            "relative_attention": True,
-            "position_buckets": 8,
-            "norm_rel_ebd": "layer_norm",
-            "share_att_key": True,
-        },
+        **{"relative_attention": True, "position_buckets": 8, "norm_rel_ebd": "layer_norm", "share_att_key": True},
         **{"pos_att_type": "p2c|c2p", "position_biased_input": False, "type_vocab_size": 0},
     },
     "bert": {"hidden_size": 12, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 20},
@@ -33,7 +28,7 @@ ENCODERS: dict[str, dict[str, Any]] = {
         **{"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24},
         **{"pad_token_id": 0, "bos_token_id": 0, "eos_token_id": 0, "cls_token_id": 0, "sep_token_id": 0},
     },
-}
+}  # fmt: skip
 
 
 def two_layers(width: int, out: int) -> nn.Sequential:
@@ -113,17 +108,14 @@ def gliner(
     )
     config = {
         **{
-            "span_mode": "markerV0",
-            "max_width": longest,
-            "hidden_size": width,
-            "num_rnn_layers": layers,
+            "span_mode": "markerV0", "max_width": longest, "hidden_size": width, "num_rnn_layers": layers,
             "dropout": 0.4,
         },
         **{"class_token_index": LABEL, "vocab_size": VOCABULARY, "subtoken_pooling": "first", "max_len": 50},
         **{"model_type": None, "ent_token": "<<ENT>>", "sep_token": "<<SEP>>", "embed_ent_token": True},
         "encoder_config": model.config.to_dict(),
         **fields,
-    }
+    }  # fmt: skip
     (place / "gliner_config.json").write_text(json.dumps(config))
     return model
 

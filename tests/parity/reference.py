@@ -117,29 +117,24 @@ def bert_spec(config: transformers.BertConfig, head: dict[str, object]) -> Model
     norm = {"kind": "layer_norm", "eps": config.layer_norm_eps}
     return Model.model_validate(
         {
-            "name": "tiny-bert",
-            "architecture": "encoder",
-            "vocab_size": config.vocab_size,
-            "d_model": config.hidden_size,
-            "context_length": config.max_position_embeddings,
+            "name": "tiny-bert", "architecture": "encoder", "vocab_size": config.vocab_size,
+            "d_model": config.hidden_size, "context_length": config.max_position_embeddings,
             "position": {"kind": "learned"},
             "embedding": {"token_types": config.type_vocab_size, "norm": norm},
             "encoder": {
                 "layers": config.num_hidden_layers,
                 "block": {
-                    "kind": "post_norm",
-                    "norm": norm,
+                    "kind": "post_norm", "norm": norm,
                     "attention": {"kind": "multi_head", "heads": config.num_attention_heads},
                     "feed_forward": {
-                        "kind": "mlp",
-                        "hidden": config.intermediate_size,
+                        "kind": "mlp", "hidden": config.intermediate_size,
                         "activation": ACTIVATIONS[config.hidden_act],
                     },
                 },
             },
             "head": head,
         }
-    )
+    )  # fmt: skip
 
 
 def gpt2_spec(config: transformers.GPT2Config, head: dict[str, object] | None = None) -> Model:
@@ -148,12 +143,8 @@ def gpt2_spec(config: transformers.GPT2Config, head: dict[str, object] | None = 
         attention["scale"] = 1.0
     return Model.model_validate(
         {
-            "name": "tiny-gpt2",
-            "architecture": "decoder",
-            "vocab_size": config.vocab_size,
-            "d_model": config.n_embd,
-            "context_length": config.n_positions,
-            "position": {"kind": "learned"},
+            "name": "tiny-gpt2", "architecture": "decoder", "vocab_size": config.vocab_size,
+            "d_model": config.n_embd, "context_length": config.n_positions, "position": {"kind": "learned"},
             "decoder": {
                 "layers": config.n_layer,
                 "block": {
@@ -161,15 +152,14 @@ def gpt2_spec(config: transformers.GPT2Config, head: dict[str, object] | None = 
                     "norm": {"kind": "layer_norm", "eps": config.layer_norm_epsilon},
                     "attention": attention,
                     "feed_forward": {
-                        "kind": "mlp",
-                        "hidden": config.n_inner or 4 * config.n_embd,
+                        "kind": "mlp", "hidden": config.n_inner or 4 * config.n_embd,
                         "activation": ACTIVATIONS[config.activation_function],
                     },
                 },
             },
             "head": head or {"kind": "language_modeling", "tie_embeddings": config.tie_word_embeddings},
         }
-    )
+    )  # fmt: skip
 
 
 def rope_scaling(parameters: dict[str, object]) -> dict[str, object] | None:
@@ -182,14 +172,10 @@ def rope_scaling(parameters: dict[str, object]) -> dict[str, object] | None:
 def llama_spec(config: transformers.LlamaConfig, head: dict[str, object] | None = None) -> Model:
     return Model.model_validate(
         {
-            "name": "tiny-llama",
-            "architecture": "decoder",
-            "vocab_size": config.vocab_size,
-            "d_model": config.hidden_size,
-            "context_length": config.max_position_embeddings,
+            "name": "tiny-llama", "architecture": "decoder", "vocab_size": config.vocab_size,
+            "d_model": config.hidden_size, "context_length": config.max_position_embeddings,
             "position": {
-                "kind": "rope",
-                "theta": config.rope_parameters["rope_theta"],
+                "kind": "rope", "theta": config.rope_parameters["rope_theta"],
                 "scaling": rope_scaling(config.rope_parameters),
             },
             "decoder": {
@@ -198,23 +184,19 @@ def llama_spec(config: transformers.LlamaConfig, head: dict[str, object] | None 
                     "kind": "pre_norm",
                     "norm": {"kind": "rms_norm", "eps": config.rms_norm_eps},
                     "attention": {
-                        "kind": "grouped_query",
-                        "heads": config.num_attention_heads,
-                        "kv_heads": config.num_key_value_heads,
-                        "head_dim": config.head_dim,
+                        "kind": "grouped_query", "heads": config.num_attention_heads,
+                        "kv_heads": config.num_key_value_heads, "head_dim": config.head_dim,
                         "bias": config.attention_bias,
                     },
                     "feed_forward": {
-                        "kind": "gated",
-                        "hidden": config.intermediate_size,
-                        "activation": ACTIVATIONS[config.hidden_act],
-                        "bias": config.mlp_bias,
+                        "kind": "gated", "hidden": config.intermediate_size,
+                        "activation": ACTIVATIONS[config.hidden_act], "bias": config.mlp_bias,
                     },
                 },
             },
             "head": head or {"kind": "language_modeling", "tie_embeddings": config.tie_word_embeddings},
         }
-    )
+    )  # fmt: skip
 
 
 def assert_gradients(model: nn.Module, expected: Mapping[str, Tensor]) -> None:

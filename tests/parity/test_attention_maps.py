@@ -65,10 +65,7 @@ GROUPED = {**COMMON, "num_key_value_heads": 2}
 REFERENCES = {
     "bert": (BertModel, BertConfig(**COMMON)),
     "shared layers": (AlbertModel, AlbertConfig(**COMMON, embedding_size=16)),
-    "local and global": (
-        ModernBertModel,
-        ModernBertConfig(**COMMON, local_attention=4, global_attn_every_n_layers=2),
-    ),
+    "local and global": (ModernBertModel, ModernBertConfig(**COMMON, local_attention=4, global_attn_every_n_layers=2)),
     "gpt2": (GPT2LMHeadModel, GPT2Config(vocab_size=50, n_embd=32, n_layer=3, n_head=4, n_positions=64)),
     "grouped heads": (LlamaForCausalLM, LlamaConfig(**GROUPED)),
     "softcap and windows": (
@@ -153,21 +150,12 @@ def test_encoder_decoder(new_tokens: int, tmp_path: Path) -> None:
 
 
 VISION = dict(
-    hidden_size=32,
-    intermediate_size=40,
-    num_hidden_layers=2,
-    num_attention_heads=4,
-    image_size=14,
-    patch_size=4,
-)
+    hidden_size=32, intermediate_size=40, num_hidden_layers=2, num_attention_heads=4, image_size=14, patch_size=4,
+)  # fmt: skip
 IMAGES = {
     "class token": (ViTModel, ViTConfig(**VISION), 0),
-    "registers": (
-        Dinov2WithRegistersModel,
-        Dinov2WithRegistersConfig(**VISION, mlp_ratio=2, num_register_tokens=3),
-        3,
-    ),
-}
+    "registers": (Dinov2WithRegistersModel, Dinov2WithRegistersConfig(**VISION, mlp_ratio=2, num_register_tokens=3), 3),
+}  # fmt: skip
 
 
 def pixels(*shape: int) -> NDArray[np.float32]:

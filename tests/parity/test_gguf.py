@@ -116,13 +116,9 @@ def test_config_is_that_of_the_model(tmp_path):
         ({"rope_parameters": linear}, {"rope.scaling.type": "linear", "rope.scaling.factor": 2.5}),
         (
             {"rope_parameters": yarn},
-            {
-                "rope.scaling.type": "yarn",
-                "rope.scaling.factor": 4.0,
-                "rope.scaling.original_context_length": 32,
-            },
+            {"rope.scaling.type": "yarn", "rope.scaling.factor": 4.0, "rope.scaling.original_context_length": 32},
         ),
-    ]
+    ]  # fmt: skip
     for changes, fields in cases:
         theirs = reference(**changes)
         write(theirs, tmp_path / "model.gguf", metadata=fields)

@@ -183,22 +183,16 @@ def test_vit_is_classified_by_its_first_vector() -> None:
 def test_an_encoder_decoder_is_classified_by_its_last_token(family: str) -> None:
     # The reference takes the place at which the encoder's tokens end; the decoder's, one further on, end there too.
     sizes: dict[str, Any] = {
-        "d_model": WIDTH,
-        "vocab_size": VOCABULARY,
-        "num_labels": LABELS,
-        "eos_token_id": END,
-    }
+        "d_model": WIDTH, "vocab_size": VOCABULARY, "num_labels": LABELS, "eos_token_id": END,
+    }  # fmt: skip
     if family == "t5":
         config = hf.T5Config(**sizes, d_ff=20, d_kv=6, num_heads=4, num_layers=1, decoder_start_token_id=0)
         reference = build(hf.T5ForSequenceClassification, config, seed=8)
         body = reference.transformer
     else:
         layers = {
-            "encoder_layers": 1,
-            "decoder_layers": 1,
-            "encoder_attention_heads": 4,
-            "decoder_attention_heads": 4,
-        }
+            "encoder_layers": 1, "decoder_layers": 1, "encoder_attention_heads": 4, "decoder_attention_heads": 4,
+        }  # fmt: skip
         config = hf.BartConfig(
             **sizes, **layers, encoder_ffn_dim=20, decoder_ffn_dim=20, decoder_start_token_id=END
         )
@@ -208,14 +202,10 @@ def test_an_encoder_decoder_is_classified_by_its_last_token(family: str) -> None
     ids[:, -1] = END
     shifted = torch.cat((torch.full((3, 1), config.decoder_start_token_id), ids[:, :-1]), 1)
     head = filled(
-        t5(
-            vocab_size=VOCABULARY,
-            d_model=WIDTH,
-            head={**HEADS["classes"], "pooling": "last", "activation": "tanh"},
-        ),
+        t5(vocab_size=VOCABULARY, d_model=WIDTH, head={**HEADS["classes"], "pooling": "last", "activation": "tanh"}),
         reference,
         {"dense": "classification_head.dense", "labels": "classification_head.out_proj"},
-    )
+    )  # fmt: skip
     with torch.no_grad():
         x = body(ids, decoder_input_ids=shifted).last_hidden_state
         ours = head(x, TokenSequence(shifted, torch.ones_like(shifted)))
@@ -248,11 +238,9 @@ def test_opt_350m_projects_to_the_width_of_its_embedding() -> None:
     )  # fmt: skip
     reference = build(hf.OPTForCausalLM, config, seed=12)
     spec = gpt2(
-        vocab_size=VOCABULARY,
-        d_model=WIDTH,
-        embedding={"width": NARROW},
+        vocab_size=VOCABULARY, d_model=WIDTH, embedding={"width": NARROW},
         head={"kind": "language_modeling", "projection": True},
-    )
+    )  # fmt: skip
     head = filled(spec, reference, {"projection": "model.decoder.project_out", "vocabulary": "lm_head"})
     ids, mask = ragged(2, 7, VOCABULARY, "right", seed=13)
     seen: list[Tensor] = []

@@ -24,14 +24,13 @@ from transformers import (
     ViTConfig,
     ViTModel,
 )
-from typer.testing import CliRunner
 
-from cli.app import app
 from exporters.export import export
 from exporters.steps.options import ExportOptions
 from specs.base.errors import UserError
 from specs.model.model import Model
 from specs.model.stack import Stack
+from tests.cli.program import done
 from tests.parity.families.as_stated import CONFIGS, reference_of
 from tests.parity.reference import build, load
 from tests.thinned import one_in
@@ -133,10 +132,7 @@ def classifier(tmp_path: Path) -> Any:
 
 
 def test_the_vectors_of_tokens_beside_the_scores_of_a_text(classifier: Any, tmp_path: Path) -> None:
-    told = CliRunner().invoke(
-        app, ["export", f"{tmp_path}/reference", "-o", f"{tmp_path}/x", "--outputs", "last_hidden_state"]
-    )
-    assert told.exit_code == 0, told.output
+    done("export", f"{tmp_path}/reference", "-o", f"{tmp_path}/x", "--outputs", "last_hidden_state")
     ours = run(
         tmp_path / "x" / "model.onnx", {"input_ids": IDS, "attention_mask": MASK, "token_type_ids": IDS * 0}
     )
@@ -150,10 +146,7 @@ def test_the_vectors_of_tokens_beside_the_scores_of_a_text(classifier: Any, tmp_
 
 
 def test_the_vectors_of_tokens_without_the_head(classifier: Any, tmp_path: Path) -> None:
-    told = CliRunner().invoke(
-        app, ["export", f"{tmp_path}/reference", "-o", f"{tmp_path}/x", "--set", "head.kind=none"]
-    )
-    assert told.exit_code == 0, told.output
+    done("export", f"{tmp_path}/reference", "-o", f"{tmp_path}/x", "--set", "head.kind=none")
     ours = run(
         tmp_path / "x" / "model.onnx", {"input_ids": IDS, "attention_mask": MASK, "token_type_ids": IDS * 0}
     )

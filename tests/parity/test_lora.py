@@ -17,15 +17,14 @@ import transformers
 from peft import LoraConfig, get_peft_model
 from safetensors.torch import load_file, save_file
 from torch import Tensor
-from typer.testing import CliRunner
 
-from cli.app import app
 from exporters.export import export
 from exporters.quality.quality import QualityError
 from exporters.steps.adapters import NamedAdapter
 from exporters.steps.options import ExportOptions
 from exporters.verification.result import VerificationError
 from specs.base.errors import UserError
+from tests.cli.program import done, invoke
 from tests.parity.reference import assert_close, build, load
 from tests.thinned import one_in
 from zoo import adapt
@@ -35,12 +34,8 @@ from zoo.weights.source import WeightError
 
 IDS = torch.arange(9)[None]
 LLAMA = {
-    "vocab_size": 31,
-    "hidden_size": 24,
-    "intermediate_size": 40,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-}
+    "vocab_size": 31, "hidden_size": 24, "intermediate_size": 40, "num_hidden_layers": 2, "num_attention_heads": 4,
+}  # fmt: skip
 BERT = {**LLAMA, "num_labels": 3}
 GPT2 = {"vocab_size": 31, "n_embd": 24, "n_layer": 2, "n_head": 4}
 BASES: dict[str, tuple[Any, Any, Any]] = {
@@ -217,7 +212,7 @@ def test_an_export_says_how_far_each_adapter_is(base: Callable[[str], Path], tmp
         "-o",
         str(tmp_path / "x"),
     ]
-    found = CliRunner().invoke(app, ["export", str(directory), *arguments], prog_name="zoo")
+    found = invoke("export", str(directory), *arguments)
     assert found.exit_code == 0, found.output
     assert "adapters passed, largest difference with each: sql " in found.output
     records = [json.loads((tmp_path / "x" / name).read_text()) for name in ("export.json", "build.json")]
@@ -229,14 +224,10 @@ def test_an_export_says_how_far_each_adapter_is(base: Callable[[str], Path], tmp
     assert "sql.onnx_adapter" in records[0]["files"]
     said = {}
     for name in ([], ["--adapter", "sql"]):
-        ran = CliRunner().invoke(
-            app, ["run", str(tmp_path / "x"), "--ids", "1,2,3", "--json", *name], prog_name="zoo"
-        )
+        ran = invoke("run", str(tmp_path / "x"), "--ids", "1,2,3", "--json", *name)
         said[len(name)] = json.loads(ran.stdout)["sequences"][0]["ids"]
     assert said[0] != said[2]
-    wrong = CliRunner().invoke(
-        app, ["run", str(tmp_path / "x"), "--ids", "1", "--adapter", "sq"], prog_name="zoo"
-    )
+    wrong = invoke("run", str(tmp_path / "x"), "--ids", "1", "--adapter", "sq")
     assert (wrong.exit_code, wrong.stderr) == (
         2,
         f"{tmp_path / 'x'} has no adapter 'sq'\n  Did you mean 'sql'?\n",
@@ -349,8 +340,7 @@ def test_the_command_merges(base: Callable[[str], Path], tmp_path: Path) -> None
         "-o",
         str(tmp_path / "merged"),
     ]
-    found = CliRunner().invoke(app, arguments, prog_name="zoo")
-    assert found.exit_code == 0, found.output
+    done(*arguments)
     with torch.no_grad():
         torch.testing.assert_close(
             logits(tmp_path / "merged"), model(input_ids=IDS).logits, atol=1e-5, rtol=1e-5
@@ -370,11 +360,9 @@ def test_an_adapter_for_another_base_is_refused(base: Callable[[str], Path], tmp
     wide.save_pretrained(tmp_path / "wide")
     with pytest.raises(UserError, match=r"q_proj.weight: a change for 24 x 24, and the base has 48 x 48"):
         adapt(
-            import_spec(tmp_path / "wide"),
-            str(tmp_path / "wide"),
-            tmp_path / "merged",
+            import_spec(tmp_path / "wide"), str(tmp_path / "wide"), tmp_path / "merged",
             merge=str(tmp_path / "adapter"),
-        )
+        )  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,9 @@ import onnxruntime
 import pytest
 import torch
 import torch.nn.functional as F
-from typer.testing import CliRunner
 
-from cli.app import app
 from specs.language.load import load as load_spec
+from tests.cli.program import done
 from tests.parity.minilm import SPEC, load_minilm, mean_pooled
 from tests.parity.reference import assert_close, load
 
@@ -47,7 +46,7 @@ def session(minilm, tmp_path_factory):
     """The exported model in ONNX Runtime, as a user gets it: one command, then a directory moved elsewhere."""
     place = tmp_path_factory.mktemp("minilm")
     command = ["export", SPEC, "--weights", str(minilm.directory), "-o", str(place / "out")]
-    assert CliRunner().invoke(app, command).exit_code == 0
+    done(*command)
     moved = (place / "out").rename(place / "moved")
     return onnxruntime.InferenceSession(moved / "model.onnx", providers=["CPUExecutionProvider"])
 

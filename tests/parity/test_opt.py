@@ -14,23 +14,18 @@ CONFIG = dict(
 )  # fmt: skip
 
 SPEC = {
-    "name": "tiny-opt",
-    "architecture": "decoder",
-    "vocab_size": 41,
-    "d_model": 24,
-    "context_length": 19,
+    "name": "tiny-opt", "architecture": "decoder", "vocab_size": 41, "d_model": 24, "context_length": 19,
     "position": {"kind": "learned", "offset": 2},
     "embedding": {"width": 10, "projection": {"bias": False, "place": "first"}},
     "decoder": {
         "layers": 2,
         "block": {
-            "kind": "post_norm",
-            "norm": {"kind": "layer_norm"},
+            "kind": "post_norm", "norm": {"kind": "layer_norm"},
             "attention": {"kind": "multi_head", "heads": 3},
             "feed_forward": {"kind": "mlp", "hidden": 30, "activation": "relu"},
         },
     },
-}
+}  # fmt: skip
 
 NAMES = {
     "decoder.embed_tokens": "embedding.token",

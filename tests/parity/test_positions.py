@@ -140,23 +140,18 @@ def test_alibi_of_bloom(heads, side, tmp_path):
     norm = {"kind": "layer_norm", "eps": 1e-3}
     spec = Model.model_validate(
         {
-            "name": "tiny-bloom",
-            "architecture": "decoder",
-            "vocab_size": 40,
-            "d_model": heads * 6,
-            "position": {"kind": "alibi"},
-            "embedding": {"norm": norm},
+            "name": "tiny-bloom", "architecture": "decoder", "vocab_size": 40, "d_model": heads * 6,
+            "position": {"kind": "alibi"}, "embedding": {"norm": norm},
             "decoder": {
                 "layers": 2,
                 "block": {
-                    "kind": "pre_norm",
-                    "norm": norm,
+                    "kind": "pre_norm", "norm": norm,
                     "attention": {"kind": "multi_head", "heads": heads},
                     "feed_forward": {"kind": "mlp", "hidden": heads * 24, "activation": "gelu_tanh"},
                 },
             },
         }
-    )
+    )  # fmt: skip
     save_file(bloom_tensors(reference, heads, 6), tmp_path / "own.safetensors")
     model = load(spec, tmp_path)
     ids, mask = ragged(3, 12, 40, side, 3)

@@ -30,12 +30,8 @@ def test_fields_of_families(model_type: str, field: str) -> None:
 
 def test_foreign_fields_belong_to_no_family() -> None:
     foreign = {
-        "_model_name_or_path",
-        "unsloth_fixed",
-        "transformers.js_config",
-        "unsloth_version",
-        "sliding_windw",
-    }
+        "_model_name_or_path", "unsloth_fixed", "transformers.js_config", "unsloth_version", "sliding_windw",
+    }  # fmt: skip
     assert not foreign & shared_fields()
     for model_type in MODEL_TYPES:
         assert not foreign & fields_of(model_type)

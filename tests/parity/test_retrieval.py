@@ -18,9 +18,7 @@ from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
 from sentence_transformers.sentence_transformer.modules import Normalize, Pooling
 from sentence_transformers.sparse_encoder.modules import SpladePooling
 from torch import Tensor
-from typer.testing import CliRunner
 
-from cli.app import app
 from exporters.export import export
 from exporters.runtime.encoding import EncoderRunner, late_interaction
 from exporters.runtime.exported import open_export
@@ -28,6 +26,7 @@ from exporters.runtime.retrieval import RetrievalRunner
 from exporters.steps.options import ExportOptions
 from specs.base.errors import UserError
 from specs.language.load import load as load_spec
+from tests.cli.program import as_json, done, invoke, refused
 from tests.parity.minilm import SENTENCES, minilm_directory
 from tests.parity.reference import assert_close, load, redraw
 from tests.thinned import one_in
@@ -89,11 +88,6 @@ def sparse(directory: Path) -> Tensor:
 def late(directory: Path) -> list[Tensor]:
     """What the library gives for the sentences as documents."""
     return list(MultiVectorEncoder(str(directory), device="cpu").encode_document(list(SENTENCES)))
-
-
-def invoke(*arguments: Any) -> Any:
-    """Run a command."""
-    return CliRunner().invoke(app, list(map(str, arguments)), prog_name="zoo")
 
 
 def converted(directory: Path, place: Path) -> Path:
@@ -357,17 +351,16 @@ def test_the_heaviest_terms_are_printed(tmp_path: Path) -> None:
     SparseEncoder(modules=modules, device="cpu").save(str(tmp_path / "saved"))
     export(import_spec(tmp_path / "saved"), tmp_path / "x", ExportOptions(weights=str(tmp_path / "saved")))
     texts = [argument for text in SENTENCES for argument in ("--text", text)]
-    told = invoke("run", tmp_path / "x", *texts)
-    assert told.exit_code == 0
-    assert "heaviest" in told.stdout
-    data = json.loads(invoke("run", tmp_path / "x", *texts, "--json").stdout)
+    told = done("run", tmp_path / "x", *texts)
+    assert "heaviest" in told
+    data = as_json("run", tmp_path / "x", *texts)
     expected = sparse(tmp_path / "saved")
     for found, weights in zip(data["terms"], expected, strict=True):
         assert len(found) == (weights > 0).sum()
         best = weights.argmax()
         assert found[0]["id"] == best
         assert found[0]["weight"] == pytest.approx(weights[best].item(), rel=1e-4)
-        assert found[0]["token"] in told.stdout
+        assert found[0]["token"] in told
     products = SparseEncoder(str(tmp_path / "saved"), device="cpu").similarity(
         expected.to_sparse(), expected.to_sparse()
     )
@@ -403,16 +396,13 @@ def test_texts_are_ranked_by_each_head_and_all(three_heads: Path, three_exported
     queries = [argument for text in SENTENCES for argument in ("--query", text)]
     weigh = ["--head-weight", "dense=0.4", "--head-weight", "sparse=0.2", "--head-weight", "multi_vector=0.4"]
     expected = flag_scores(three_heads, [0.4, 0.2, 0.4])
-    told = invoke("run", three_exported, *texts)
-    assert told.exit_code == 0, told.output
-    assert all(
-        title in told.stdout for title in ("dense (cosine)", "sparse (product)", "multi_vector (MaxSim)")
-    )
-    data = json.loads(invoke("run", three_exported, *texts, *weigh, "--json").stdout)
+    told = done("run", three_exported, *texts)
+    assert all(title in told for title in ("dense (cosine)", "sparse (product)", "multi_vector (MaxSim)"))
+    data = as_json("run", three_exported, *texts, *weigh)
     assert_close(torch.tensor(data["similarities"]), expected["all"])
     for name in data["heads"]:
         assert_close(torch.tensor(data["heads"][name]["similarities"]), expected[name])
-    ranked = json.loads(invoke("run", three_exported, *texts, *queries, *weigh, "--json").stdout)["queries"]
+    ranked = as_json("run", three_exported, *texts, *queries, *weigh)["queries"]
     for row, answer in enumerate(ranked):
         order = [text["index"] for text in answer["texts"]]
         assert order == expected["all"][row].argsort(descending=True, stable=True).tolist()
@@ -420,16 +410,13 @@ def test_texts_are_ranked_by_each_head_and_all(three_heads: Path, three_exported
             assert text["score"] == pytest.approx(expected["all"][row, text["index"]].item(), abs=1e-5)
             shared = sum(term["weight"] for term in text["terms"])
             assert shared == pytest.approx(text["scores"]["sparse"], abs=1e-5)
-    shown = invoke("run", three_exported, *texts, *queries[:2])
-    assert shown.exit_code == 0
-    assert "terms in common" in shown.stdout
+    assert "terms in common" in done("run", three_exported, *texts, *queries[:2])
 
 
 def test_a_text_of_one_token_has_no_vector(three_exported: Path) -> None:
     """The first token has none."""
-    told = invoke("run", three_exported, "--query", "a cat", "--ids", "7", "--ids", "7,8,9", "--json")
-    assert told.exit_code == 0, told.output
-    (answer,) = json.loads(told.stdout)["queries"]
+    told = done("run", three_exported, "--query", "a cat", "--ids", "7", "--ids", "7,8,9", "--json")
+    (answer,) = json.loads(told)["queries"]
     scores = {text["index"]: text["scores"]["multi_vector"] for text in answer["texts"]}
     assert scores[0] == 0
     assert scores[1] != 0
@@ -445,20 +432,18 @@ def test_a_text_of_one_token_has_no_vector(three_exported: Path) -> None:
     ],
 )
 def test_wrong_weights_of_heads_are_refused(three_exported: Path, options: list[str], words: str) -> None:
-    told = invoke("run", three_exported, "--query", "a", "--text", "b", *options)
-    assert told.exit_code == 2
-    assert words in told.stderr
+    assert words in refused("run", three_exported, "--query", "a", "--text", "b", *options)
 
 
 @pytest.mark.slow
 def test_the_ranking_of_each_head_is_evaluated(three_heads: Path, three_exported: Path) -> None:
-    same = json.loads(invoke("eval", three_exported, "--against", three_heads, "--json").stdout)["figures"]
+    same = as_json("eval", three_exported, "--against", three_heads)["figures"]
     names = ["same_neighbours", *(f"same_neighbours.{name}" for name in ("dense", "sparse", "multi_vector"))]
     assert [*same] == ["cosine", "least_cosine", *names]
     assert all(same[name] > 0.99 for name in names)
     layer = torch.load(three_heads / "sparse_linear.pt")
     torch.save({**layer, "weight": -layer["weight"]}, three_heads / "sparse_linear.pt")
-    other = json.loads(invoke("eval", three_exported, "--against", three_heads, "--json").stdout)["figures"]
+    other = as_json("eval", three_exported, "--against", three_heads)["figures"]
     assert other["same_neighbours.sparse"] < 0.9
     assert other["same_neighbours.dense"] > 0.99
     assert other["cosine"] < 0.9
@@ -472,7 +457,7 @@ def test_each_role_has_its_prompt(saved: Late, tmp_path: Path) -> None:
     usage.write_text(json.dumps({**json.loads(usage.read_text()), "prompts": prompts}))
     export(import_spec(directory), tmp_path / "x", ExportOptions(weights=str(directory)))
     texts = [argument for text in SENTENCES for argument in ("--text", text)]
-    told = json.loads(invoke("run", tmp_path / "x", "--query", "a cat", *texts, "--json").stdout)
+    told = as_json("run", tmp_path / "x", "--query", "a cat", *texts)
     library = MultiVectorEncoder(str(directory), device="cpu")
     documents = library.encode_document(list(SENTENCES), prompt_name="passage")
     expected = library.similarity(library.encode_query(["a cat"]), documents)[0]
@@ -484,11 +469,7 @@ def test_a_model_without_vectors_ranks_nothing(tmp_path: Path) -> None:
     spec = load_spec("bert-tiny", ["head={kind: classification, labels: 2}"])
     export(spec, tmp_path / "x", ExportOptions(verify=False))
     shutil.copy(minilm_directory() / "tokenizer.json", tmp_path / "x")
-    told = invoke("run", tmp_path / "x", "--query", "a", "--ids", "1,2")
-    assert told.exit_code == 2
-    assert told.stderr.startswith(
-        "--query ranks texts by the vectors or the terms of an encoder, which bert-tiny"
-    )
-    told = invoke("run", tmp_path / "x", "--ids", "1,2", "--head-weight", "dense=2")
-    assert told.exit_code == 2
-    assert told.stderr.startswith("--head-weight applies only to models with several heads")
+    told = refused("run", tmp_path / "x", "--query", "a", "--ids", "1,2")
+    assert told.startswith("--query ranks texts by the vectors or the terms of an encoder, which bert-tiny")
+    message = refused("run", tmp_path / "x", "--ids", "1,2", "--head-weight", "dense=2")
+    assert message.startswith("--head-weight applies only to models with several heads")

@@ -28,22 +28,9 @@ from zoo.families.common.config import Config
 from zoo.families.common.config_errors import ConfigError
 
 WORDS = [
-    "<s>",
-    "<pad>",
-    "</s>",
-    "<unk>",
-    "a",
-    "man",
-    "is",
-    "playing",
-    "the",
-    "guitar",
-    "on",
-    "stage",
-    "my",
-    "cat",
+    "<s>", "<pad>", "</s>", "<unk>", "a", "man", "is", "playing", "the", "guitar", "on", "stage", "my", "cat",
     "sleeps",
-]
+]  # fmt: skip
 SENTENCES = ("a man is playing the guitar on stage", "my cat sleeps", "cat")
 SHAPE = {
     "vocab_size": len(WORDS), "hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 4,
@@ -65,15 +52,13 @@ BODIES = {
         hf.Gemma3TextModel,
         hf.Gemma3TextConfig(
             **{**SHAPE, "num_hidden_layers": 3},
-            num_key_value_heads=2,
-            head_dim=8,
-            sliding_window=4,
+            num_key_value_heads=2, head_dim=8, sliding_window=4,
             layer_types=["sliding_attention", "full_attention", "sliding_attention"],
             use_bidirectional_attention=True,
         ),
         "mean",
     ),
-}
+}  # fmt: skip
 
 
 def tokenizer(side: str) -> PreTrainedTokenizerFast:

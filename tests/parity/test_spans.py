@@ -14,9 +14,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from torch import Tensor
-from typer.testing import CliRunner
 
-from cli.app import app
 from cli.tables.next_steps import _inputs
 from exporters.export import export
 from exporters.runtime.encoding import EncoderRunner
@@ -26,6 +24,7 @@ from exporters.runtime.text import find_text
 from exporters.steps.options import ExportOptions
 from specs.base.errors import UserError
 from specs.language.load import load as load_spec
+from tests.cli.program import invoke
 from tests.parity.gliner import batch, gliner
 from tests.parity.minilm import minilm_directory
 from tests.parity.reference import assert_close, load
@@ -190,19 +189,9 @@ def test_a_config_that_names_its_encoder_alone_is_read_as_the_preset(tmp_path: P
             "model_type": "gliner",
             "name": "correct",
         },
-        **{
-            "model_name": "microsoft/deberta-v3-small",
-            "span_mode": "markerV0",
-            "vocab_size": 128004,
-            "size_sup": -1,
-        },
-        **{
-            "lr_encoder": "1e-5",
-            "num_steps": 30000,
-            "transformers_version": "4.38.2",
-            "subtoken_pooling": "first",
-        },
-    }
+        **{"model_name": "microsoft/deberta-v3-small", "span_mode": "markerV0", "vocab_size": 128004, "size_sup": -1},
+        **{"lr_encoder": "1e-5", "num_steps": 30000, "transformers_version": "4.38.2", "subtoken_pooling": "first"},
+    }  # fmt: skip
     (tmp_path / "gliner_config.json").write_text(json.dumps(published))
     told: list[str] = []
     spec = import_spec(tmp_path, name="gliner-small-v2.1", tell=told.extend)
@@ -235,7 +224,7 @@ def entities_export(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(directory: Path, *arguments: str) -> Any:
     """Run ``zoo run``."""
-    return CliRunner().invoke(app, ["run", str(directory), *arguments], prog_name="zoo")
+    return invoke("run", str(directory), *arguments)
 
 
 def test_zoo_run_prints_entities_that_do_not_overlap(entities_export: Path) -> None:
@@ -298,18 +287,12 @@ def test_words_that_are_split_in_another_way_are_refused(entities_export: Path, 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (
-            ["--labels", "a,,b", "--text", "a"],
-            "--labels must name labels, separated by commas\n  value: 'a,,b'",
-        ),
+        (["--labels", "a,,b", "--text", "a"], "--labels must name labels, separated by commas\n  value: 'a,,b'"),
         (["--labels", "a", "--ids", "1,2"], "--labels needs texts and a tokenizer.json beside the model"),
-        (
-            ["--threshold", "0.4", "--text", "a"],
-            "--threshold is the score of entities\n  Pass --labels A,B too.",
-        ),
+        (["--threshold", "0.4", "--text", "a"], "--threshold is the score of entities\n  Pass --labels A,B too."),
         (["--labels", "[MASK]", "--text", "a"], "A label must be a word or a few, without [MASK]"),
     ],
-)
+)  # fmt: skip
 def test_wrong_options_of_entities_are_refused(
     options: list[str], message: str, entities_export: Path
 ) -> None:

@@ -157,13 +157,9 @@ def test_every_call_knows_its_module() -> None:
     traced = Tracer(model, Symbols.of(task.inputs, ())).run(task.call, task.inputs)
     paths = [node.meta.get("path") for node in traced.nodes if node.target is F.linear]
     layer = [
-        "attention.key",
-        "attention.value",
-        "attention.query",
-        "attention.output",
-        "feed_forward.up",
+        "attention.key", "attention.value", "attention.query", "attention.output", "feed_forward.up",
         "feed_forward.down",
-    ]
+    ]  # fmt: skip
     assert paths == [f"encoder.blocks.{i}.{name}" for i in (0, 1) for name in layer]
 
 

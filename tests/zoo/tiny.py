@@ -19,34 +19,25 @@ def gpt2(**changes: object) -> Model:
     """A GPT-2 of two layers."""
     return Model.model_validate(
         {
-            "name": "tiny-gpt2",
-            "architecture": "decoder",
-            "vocab_size": 20,
-            "d_model": 8,
-            "context_length": 10,
+            "name": "tiny-gpt2", "architecture": "decoder", "vocab_size": 20, "d_model": 8, "context_length": 10,
             "position": {"kind": "learned"},
             "decoder": {"layers": 2, "block": BLOCK},
-            "head": {"kind": "language_modeling"},
-            **changes,
+            "head": {"kind": "language_modeling"}, **changes,
         }
-    )
+    )  # fmt: skip
 
 
 def bert(**changes: object) -> Model:
     """A BERT of two layers, without a head."""
     return Model.model_validate(
         {
-            "name": "tiny-bert",
-            "architecture": "encoder",
-            "vocab_size": 20,
-            "d_model": 8,
-            "context_length": 10,
+            "name": "tiny-bert", "architecture": "encoder", "vocab_size": 20, "d_model": 8, "context_length": 10,
             "position": {"kind": "learned"},
             "embedding": {"token_types": 2, "norm": NORM},
             "encoder": {"layers": 2, "block": {**BLOCK, "kind": "post_norm"}},
             **changes,
         }
-    )
+    )  # fmt: skip
 
 
 def t5(**changes: object) -> Model:
@@ -54,64 +45,48 @@ def t5(**changes: object) -> Model:
     attention = {"kind": "multi_head", "heads": 2, "bias": False, "scale": 1.0}
     feed_forward = {"kind": "mlp", "hidden": 12, "activation": "relu", "bias": False}
     block = {
-        "kind": "pre_norm",
-        "norm": {"kind": "rms_norm"},
-        "attention": attention,
-        "feed_forward": feed_forward,
-    }
+        "kind": "pre_norm", "norm": {"kind": "rms_norm"}, "attention": attention, "feed_forward": feed_forward,
+    }  # fmt: skip
     return Model.model_validate(
         {
-            "name": "tiny-t5",
-            "architecture": "encoder-decoder",
-            "vocab_size": 20,
-            "d_model": 8,
+            "name": "tiny-t5", "architecture": "encoder-decoder", "vocab_size": 20, "d_model": 8,
             "position": {"kind": "relative_bias"},
             "encoder": {"layers": 2, "block": block},
             "decoder": {"layers": 2, "block": block},
-            "head": {"kind": "language_modeling"},
-            "initialization": {"kind": "t5"},
-            **changes,
+            "head": {"kind": "language_modeling"}, "initialization": {"kind": "t5"}, **changes,
         }
-    )
+    )  # fmt: skip
 
 
 def vit(**changes: object) -> Model:
     """A ViT of two layers and four patches, that classifies."""
     return Model.model_validate(
         {
-            "name": "tiny-vit",
-            "architecture": "encoder",
-            "d_model": 8,
-            "position": {"kind": "learned"},
+            "name": "tiny-vit", "architecture": "encoder", "d_model": 8, "position": {"kind": "learned"},
             "embedding": {"kind": "patches", "image_size": 7, "patch_size": 3},
             "encoder": {"layers": 2, "block": BLOCK},
             "head": {"kind": "classification", "labels": 3},
             **changes,
         }
-    )
+    )  # fmt: skip
 
 
 def wav2vec2(**changes: object) -> Model:
     """A wav2vec 2.0 of two layers, which takes a mask."""
     return Model.model_validate(
         {
-            "name": "tiny-wav2vec2",
-            "architecture": "encoder",
-            "d_model": 8,
+            "name": "tiny-wav2vec2", "architecture": "encoder", "d_model": 8,
             "position": {"kind": "convolutional", "kernel": 4, "groups": 2},
             "embedding": {
                 "kind": "waveform",
-                "convolutions": [
-                    {"channels": 4, "kernel": 10, "stride": 5},
-                    {"channels": 6, "kernel": 3, "stride": 2},
-                ],
+                "convolutions": [{"channels": 4, "kernel": 10, "stride": 5}, {"channels": 6, "kernel": 3, "stride": 2}],
                 "projection_norm": {"kind": "layer_norm"},
             },
             "encoder": {"layers": 2, "block": BLOCK},
             "head": {"kind": "ctc", "labels": 5},
             **changes,
         }
-    )
+    )  # fmt: skip
 
 
 def whisper(**changes: object) -> Model:
@@ -121,33 +96,24 @@ def whisper(**changes: object) -> Model:
     sinusoidal = {"kind": "sinusoidal", "layout": "half_split", "spacing": "tensor2tensor", "table": True}
     return Model.model_validate(
         {
-            "name": "tiny-whisper",
-            "architecture": "encoder-decoder",
-            "vocab_size": 20,
-            "d_model": 8,
-            "context_length": 10,
-            "position": {"kind": "learned"},
+            "name": "tiny-whisper", "architecture": "encoder-decoder", "vocab_size": 20, "d_model": 8,
+            "context_length": 10, "position": {"kind": "learned"},
             "encoder": {
-                "layers": 2,
-                "context_length": 6,
+                "layers": 2, "context_length": 6,
                 "embedding": {"kind": "spectrogram", "mel_bins": 4},
-                "position": sinusoidal,
-                "block": block,
+                "position": sinusoidal, "block": block,
             },
             "decoder": {"layers": 2, "block": block},
-            "head": {"kind": "language_modeling"},
-            **changes,
+            "head": {"kind": "language_modeling"}, **changes,
         }
-    )
+    )  # fmt: skip
 
 
 def parakeet(**changes: object) -> Model:
     """A Parakeet of two layers, which reads spectrograms of any length."""
     return Model.model_validate(
         {
-            "name": "tiny-parakeet",
-            "architecture": "encoder",
-            "d_model": 8,
+            "name": "tiny-parakeet", "architecture": "encoder", "d_model": 8,
             "position": {"kind": "relative_sinusoidal"},
             "embedding": {
                 "kind": "subsampled_spectrogram",
@@ -156,24 +122,18 @@ def parakeet(**changes: object) -> Model:
                 "convolutions": 2,
                 "scale": "sqrt_d_model",
             },
-            "encoder": {
-                "layers": 2,
-                "block": {**BLOCK, "kind": "conformer", "convolution": {"kernel": 3}},
-            },
+            "encoder": {"layers": 2, "block": {**BLOCK, "kind": "conformer", "convolution": {"kernel": 3}}},
             "head": {"kind": "ctc", "labels": 5, "blank": 4},
             **changes,
         }
-    )
+    )  # fmt: skip
 
 
 def moonshine(**changes: object) -> Model:
     """A Moonshine of two and two layers, whose encoder reads samples."""
     return Model.model_validate(
         {
-            "name": "tiny-moonshine",
-            "architecture": "encoder-decoder",
-            "vocab_size": 20,
-            "d_model": 8,
+            "name": "tiny-moonshine", "architecture": "encoder-decoder", "vocab_size": 20, "d_model": 8,
             "position": {"kind": "rope", "dimensions": 2, "layout": "interleaved"},
             "encoder": {
                 "layers": 2,
@@ -188,10 +148,9 @@ def moonshine(**changes: object) -> Model:
                 "block": BLOCK,
             },
             "decoder": {"layers": 2, "context_length": 20, "block": BLOCK},
-            "head": {"kind": "language_modeling"},
-            **changes,
+            "head": {"kind": "language_modeling"}, **changes,
         }
-    )
+    )  # fmt: skip
 
 
 _PICTURES: dict[str, Any] = {
@@ -208,23 +167,16 @@ def clip(**changes: object) -> Model:
              for name in ("text", "image")}  # fmt: skip
     return Model.model_validate(
         {
-            "name": "tiny-clip",
-            "architecture": "dual-encoder",
-            "vocab_size": 20,
-            "d_model": 8,
+            "name": "tiny-clip", "architecture": "dual-encoder", "vocab_size": 20, "d_model": 8,
             "position": {"kind": "learned"},
             "text": {
-                "context_length": 10,
-                "causal": True,
-                "layers": 2,
-                "block": BLOCK,
+                "context_length": 10, "causal": True, "layers": 2, "block": BLOCK,
                 "head": {**heads["text"], "pooling": {"token": 9}},
             },
             "image": {**_PICTURES, "head": heads["image"]},
-            "head": {"kind": "contrastive"},
-            **changes,
+            "head": {"kind": "contrastive"}, **changes,
         }
-    )
+    )  # fmt: skip
 
 
 def owlvit(**changes: object) -> Model:
@@ -237,47 +189,35 @@ def trocr(**changes: object) -> Model:
     """A TrOCR of two and two layers, and four patches."""
     return Model.model_validate(
         {
-            "name": "tiny-trocr",
-            "architecture": "encoder-decoder",
-            "vocab_size": 20,
-            "d_model": 8,
-            "context_length": 10,
-            "position": {"kind": "learned"},
+            "name": "tiny-trocr", "architecture": "encoder-decoder", "vocab_size": 20, "d_model": 8,
+            "context_length": 10, "position": {"kind": "learned"},
             "encoder": {
                 "layers": 2,
                 "embedding": {"kind": "patches", "image_size": 7, "patch_size": 3},
                 "block": BLOCK,
             },
             "decoder": {"layers": 2, "block": BLOCK},
-            "head": {"kind": "language_modeling"},
-            **changes,
+            "head": {"kind": "language_modeling"}, **changes,
         }
-    )
+    )  # fmt: skip
 
 
 def llava(**changes: object) -> Model:
     """A LLaVA of two and two layers, whose four patches take the place of token 19."""
     return Model.model_validate(
         {
-            "name": "tiny-llava",
-            "architecture": "vision-language",
-            "vocab_size": 20,
-            "d_model": 8,
-            "context_length": 20,
-            "position": {"kind": "rope"},
+            "name": "tiny-llava", "architecture": "vision-language", "vocab_size": 20, "d_model": 8,
+            "context_length": 20, "position": {"kind": "rope"},
             "image": {
-                "d_model": 12,
-                "position": {"kind": "learned"},
+                "d_model": 12, "position": {"kind": "learned"},
                 "embedding": {"kind": "patches", "image_size": 7, "patch_size": 3},
-                "layers": 2,
-                "block": BLOCK,
+                "layers": 2, "block": BLOCK,
             },
             "connector": {"kind": "linear", "token": 19},
             "decoder": {"layers": 2, "block": BLOCK},
-            "head": {"kind": "language_modeling"},
-            **changes,
+            "head": {"kind": "language_modeling"}, **changes,
         }
-    )
+    )  # fmt: skip
 
 
 def of_patches(**changes: object) -> dict[str, Any]:
@@ -290,23 +230,18 @@ def packed(**changes: object) -> Model:
     """A model of two and two layers that reads images of any size: one layer of windows of four patches, and DeepStack."""
     return Model.model_validate(
         {
-            "name": "tiny-packed",
-            "architecture": "vision-language",
-            "vocab_size": 20,
-            "d_model": 8,
+            "name": "tiny-packed", "architecture": "vision-language", "vocab_size": 20, "d_model": 8,
             "context_length": 64,
             "position": {"kind": "rope", "sections": {"pairs": [0, 1, 1], "interleaved": True}},
             "image": {
                 "d_model": 8,
                 "position": {"kind": "interpolated", "side": 3},
                 "embedding": {"kind": "packed_patches", "patch_size": 2, "channels": 1},
-                "layers": [{"use": "windowed"}, {}],
-                "block": of_patches(),
+                "layers": [{"use": "windowed"}, {}], "block": of_patches(),
                 "blocks": {"windowed": of_patches(patch_window=2)},
             },
             "connector": {"kind": "linear", "token": 19, "shuffle": 2, "deepstack": {"layers": [0]}},
             "decoder": {"layers": 2, "block": BLOCK},
-            "head": {"kind": "language_modeling"},
-            **changes,
+            "head": {"kind": "language_modeling"}, **changes,
         }
-    )
+    )  # fmt: skip

@@ -9,7 +9,6 @@ from torch import Tensor, nn
 
 from zoo.adapting.plan import Origin, Plan
 from zoo.core.tensors import weight_tensors
-from zoo.weights.materialize import whole
 from zoo.weights.random import RandomWeights
 from zoo.weights.source import WeightSource
 from zoo.weights.stored import narrowed
@@ -44,10 +43,8 @@ class AdaptedWeights(WeightSource):
 
     def _read(self, origin: Origin) -> Tensor:
         """The source's tensor, or the mean of several."""
-        first, *others = (
-            whole(self._sources[source], self._stored.pieces(source)) for source in origin.sources
-        )
+        first, *others = (self._stored.whole(source, self._sources[source]) for source in origin.sources)
         return sum(others, first) / (1 + len(others)) if others else first
 
     def _draw(self, name: str) -> Tensor:
-        return whole(self._shapes[name].float(), self._drawn.pieces(name))
+        return self._drawn.whole(name, self._shapes[name].float())

@@ -28,7 +28,6 @@ from zoo.families.common.tensors import Tensors
 from zoo.families.own import OWN
 from zoo.families.registry import family
 from zoo.files.destination import CONVERSION
-from zoo.weights.materialize import whole
 from zoo.weights.modules import ROUTES, SIDE_LAYERS, split_name
 from zoo.weights.saving import SHARD, TensorHeader, save
 from zoo.weights.source import WeightSource
@@ -158,9 +157,7 @@ class CheckpointContents:
         layout = {name: TensorHeader(tuple(tensor.shape), tensor.dtype)
                   for name, tensor in stored_tensors(model, spec, names)}  # fmt: skip
         shapes = dict(weight_tensors(model))
-        tensors = stored_tensors(
-            model, spec, names, lambda name: whole(shapes[name], self.source.pieces(name))
-        )
+        tensors = stored_tensors(model, spec, names, lambda name: self.source.whole(name, shapes[name]))
         return _ordered(layout, tensors, self.unused, dtype)
 
 

@@ -17,8 +17,17 @@ from zoo.weights.blocks import Codes, Quantized
 from zoo.weights.files import TensorFiles
 from zoo.weights.hub import place_text
 from zoo.weights.low_rank import MergedTensor
+from zoo.weights.pages import in_own_pages
 from zoo.weights.source import WeightError, WeightSource
-from zoo.weights.stored import Packed, StoredCodes, StoredTensor, is_finite, narrowed, read_pieces
+from zoo.weights.stored import (
+    Packed,
+    StoredCodes,
+    StoredTensor,
+    is_finite,
+    narrowed,
+    read_into,
+    read_pieces,
+)
 
 PIECE = 2**22
 """Values converted at a time."""
@@ -64,7 +73,31 @@ class CheckpointWeights(WeightSource):
         location = self._locations[name]
         for row, stored in enumerate(location.stored):
             for piece in self._read(location, row):
-                yield self._finite(piece, stored)
+                yield self._finite(piece.reshape(-1), stored)
+
+    @torch.no_grad()
+    def whole(self, name: str, parameter: Tensor) -> Tensor:
+        """As ``pieces``, read into place where possible: no other copy is held beside the whole."""
+        location = self._locations.get(name)
+        if location is not None and parameter.dtype == self.dtype:
+            values = in_own_pages(parameter.shape, self.dtype)
+            self._fill(values.view(-1), location)
+            if is_finite(values):
+                return values
+        return super().whole(name, parameter)
+
+    def _fill(self, flat: Tensor, location: TensorLocation) -> None:
+        """Write the values of a parameter to a flat tensor in the dtype of results, unchecked."""
+        for row, stored in enumerate(location.stored):
+            extent = location.extent(row)
+            if extent is not None and stored.dtype == self.dtype:
+                count = extent[1] // self.dtype.itemsize
+                read_into(flat[:count], stored.path, stored.name, extent[0])
+                flat = flat[count:]
+                continue
+            for piece in self._read(location, row):
+                flat[: piece.numel()].view(piece.shape).copy_(piece)
+                flat = flat[piece.numel() :]
 
     def part(self, name: str, begin: int, end: int) -> Iterator[Tensor]:
         """As ``pieces``, without reading the rest of the file where that holds the values in order."""
@@ -80,18 +113,18 @@ class CheckpointWeights(WeightSource):
 
     @staticmethod
     def _read(location: TensorLocation, row: int) -> Iterator[Tensor]:
-        """Yield the values of a parameter, or of a row of it, in the file's dtype: in pieces where the file holds them in order."""
+        """Yield the values of a parameter, or of a row of it, in the file's dtype: flat where the file holds them in order."""
         stored, extent = location.stored[row], location.extent(row)
         width = max(1, math.prod(location.shapes[location.slot.index][1:]))
         step = max(1, PIECE // width)
         if extent is not None and stored.dtype is not None:
             yield from read_pieces(stored.path, stored.name, stored.dtype, extent, step * width)
             return
-        for rows in location.values(row).split(step):
-            yield rows.reshape(-1)
+        yield from location.values(row).split(step)
 
     def _finite(self, piece: Tensor, stored: StoredTensor) -> Tensor:
-        if is_finite(piece) and is_finite(values := piece.to(self.dtype)):
+        values = piece.to(self.dtype)
+        if is_finite(values):  # so are the originals
             return values
         if isinstance(stored, MergedTensor) and is_finite(stored.matrix.read().to(self.dtype)):
             raise stored.too_large()

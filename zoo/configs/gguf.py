@@ -192,27 +192,13 @@ _FAMILY_KEYS = {
 
 _READ = frozenset(
     [
-        "attention.head_count",
-        "attention.head_count_kv",
-        "attention.key_length",
-        "attention.layer_norm_rms_epsilon",
-        "attention.value_length",
-        "block_count",
-        "context_length",
-        "embedding_length",
-        "expert_count",
-        "feed_forward_length",
-        "rope.dimension_count",
-        "rope.freq_base",
-        "rope.scale_linear",
-        "rope.scaling.factor",
-        "rope.scaling.original_context_length",
-        "rope.scaling.type",
-        "rope.scaling.yarn_beta_fast",
-        "rope.scaling.yarn_beta_slow",
-        "vocab_size",
+        "attention.head_count", "attention.head_count_kv", "attention.key_length",
+        "attention.layer_norm_rms_epsilon", "attention.value_length", "block_count", "context_length",
+        "embedding_length", "expert_count", "feed_forward_length", "rope.dimension_count", "rope.freq_base",
+        "rope.scale_linear", "rope.scaling.factor", "rope.scaling.original_context_length", "rope.scaling.type",
+        "rope.scaling.yarn_beta_fast", "rope.scaling.yarn_beta_slow", "vocab_size",
     ]
-)
+)  # fmt: skip
 """The keys of an architecture that this module reads, or that are read with the tensors."""
 
 _NEUTRAL: dict[str, Any] = {

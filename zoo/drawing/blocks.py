@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from torch import nn
@@ -56,6 +56,14 @@ class StackFacts:
     context: PartContext
     position: PositionKind
     position_keys: str
+    ways: dict[nn.Module, ReadWay | None] = field(default_factory=dict)
+    """The path through each block, which runs of layers share."""
+
+    def way_through(self, block: nn.Module) -> ReadWay | None:
+        """The path through a block, read once: see :func:`zoo.drawing.following.way_through`."""
+        if block not in self.ways:
+            self.ways[block] = way_through(block)
+        return self.ways[block]
 
     @property
     def module(self) -> nn.Module:
@@ -78,7 +86,7 @@ class BlockReader:
 
     def way(self) -> Way:
         """The parts of the block, or a single box if its forward cannot be followed, or only by two ways through its attention."""
-        read = way_through(self._block)
+        read = self._stack.way_through(self._block)
         names = [] if read is None else list(_names(read))
         parts = [self._block.get_submodule(name) for name in names]
         followed = self._weights(self._block.children()) <= self._weights(parts)

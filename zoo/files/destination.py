@@ -22,13 +22,8 @@ from zoo.files.sync import sync, sync_tree
 from zoo.files.workplace import OLD, locked, new_directory, workplace
 
 __all__ = [
-    "CONVERSION",
-    "MANIFEST",
-    "DestinationError",
-    "check_destination",
-    "check_replaceable",
-    "replacing",
-]
+    "CONVERSION", "MANIFEST", "DestinationError", "check_destination", "check_replaceable", "replacing",
+]  # fmt: skip
 
 _KINDS = {MANIFEST: "an export", CONVERSION: "a converted checkpoint"}
 

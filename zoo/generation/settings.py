@@ -14,38 +14,20 @@ GENERATION = "generation_config.json"
 
 APPLIED = frozenset(
     [
-        "bad_words_ids",
-        "begin_suppress_tokens",
-        "encoder_no_repeat_ngram_size",
-        "encoder_repetition_penalty",
-        "exponential_decay_length_penalty",
-        "forced_bos_token_id",
-        "forced_eos_token_id",
-        "min_length",
-        "min_new_tokens",
-        "no_repeat_ngram_size",
-        "remove_invalid_values",
-        "repetition_penalty",
-        "sequence_bias",
+        "bad_words_ids", "begin_suppress_tokens", "encoder_no_repeat_ngram_size", "encoder_repetition_penalty",
+        "exponential_decay_length_penalty", "forced_bos_token_id", "forced_eos_token_id", "min_length",
+        "min_new_tokens", "no_repeat_ngram_size", "remove_invalid_values", "repetition_penalty", "sequence_bias",
         "suppress_tokens",
     ]
-)
+)  # fmt: skip
 """The fields that :class:`zoo.generation.score_rules.ScoreRules` applies to the scores of every step."""
 
 OPTIONS = frozenset(
     [
-        "bos_token_id",
-        "decoder_start_token_id",
-        "do_sample",
-        "eos_token_id",
-        "max_length",
-        "max_new_tokens",
-        "min_p",
-        "temperature",
-        "top_k",
-        "top_p",
+        "bos_token_id", "decoder_start_token_id", "do_sample", "eos_token_id", "max_length", "max_new_tokens",
+        "min_p", "temperature", "top_k", "top_p",
     ]
-)
+)  # fmt: skip
 """The fields that give options of generation their defaults, or that options state instead."""
 
 NOT_APPLIED: Mapping[str, Any] = {

@@ -1,4 +1,4 @@
-"""Free memory, and the peak memory of this process."""
+"""Free memory, and the memory of this process."""
 
 from __future__ import annotations
 
@@ -59,3 +59,12 @@ def peak_memory() -> int:
 
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return peak * (1 if sys.platform == "darwin" else 1024)
+
+
+def return_released() -> None:
+    """Return the memory that this process has released, and that its allocator keeps, to the system; only glibc's can."""
+    import ctypes
+
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    if trim is not None:
+        trim(0)

@@ -33,16 +33,9 @@ from zoo.parallel.styles import local_cuts
 from zoo.weights.ties import tied_names
 
 ENTRIES = (
-    "encode",
-    "decode",
-    "encoder_output",
-    "keys_values",
-    "embed",
-    "encode_images",
-    "image_output",
-    "vector",
+    "encode", "decode", "encoder_output", "keys_values", "embed", "encode_images", "image_output", "vector",
     "continue_from",
-)
+)  # fmt: skip
 """The methods of models and components that others call instead of their forwards."""
 
 VIEWS = "FSDP2-wrapped module .* returned a view tensor"

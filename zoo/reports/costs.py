@@ -31,6 +31,7 @@ from zoo.reports.polynomial import Polynomial
 from zoo.reports.roles import module_roles
 from zoo.reports.spread import Spread
 from zoo.reports.trace import Trace, outputs_by_name
+from zoo.tracing.float_dtype import HALF
 from zoo.tracing.task import ENCODER, Task
 from zoo.tracing.tasks import cost_tasks
 from zoo.tracing.traced_model import TracedModel
@@ -202,7 +203,9 @@ class _ReducedCosts:
 
 @remembered
 def _reduced(small: Model) -> _ReducedCosts:
-    traced = TracedModel(small)
+    traced = TracedModel(
+        small, HALF
+    )  # which counts casts as nothing, and from which sizes in all dtypes follow
     model, stages = traced.model, dict[str, _ReducedStage]()
     for task in cost_tasks(model, small, traced.outputs):
         for name, stage in _stages((traced, task)).items():

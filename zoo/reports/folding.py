@@ -45,8 +45,8 @@ class FoldedStack:
 class Folded:
     """A spec with its folded model, on the meta device.
 
-    Each stack ends with one extra layer, which is not counted, so that the final norm is built as in the full model. Sums over
-    layers equal the full model's.
+    Each stack ends with the block of the last layer, so that the final norm is built as in the full model: with an extra layer, which is
+    not counted, if need be. Sums over layers equal the full model's.
     """
 
     spec: Model
@@ -129,4 +129,5 @@ def _folded(stack: Stack) -> FoldedStack:
 
 def _runs(stack: Stack, built: list[int]) -> tuple[LayerRun, ...]:
     uses = stack.block_names()
-    return tuple(LayerRun(use=uses[layer]) for layer in [*built, len(uses) - 1])
+    extra = [] if uses[built[-1]] == uses[-1] else [len(uses) - 1]
+    return tuple(LayerRun(use=uses[layer]) for layer in [*built, *extra])

@@ -7,7 +7,7 @@ name that owner.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -40,6 +40,8 @@ class ModuleParameters:
     shared: Mapping[str, str]
     parameters: int
     children: tuple[ModuleParameters, ...]
+    alike: ModuleParameters | None = field(default=None, repr=False, compare=False)
+    """An equal layer, if it is known to be one."""
 
     def walk(self) -> Iterator[ModuleParameters]:
         """This module and its submodules, depth first."""
@@ -62,10 +64,10 @@ class ModuleParameters:
         """Whether it or a submodule holds or shares a weight."""
         return bool(self.weights) or any(child.has_weights for child in self.children)
 
-    @property
+    @cached_property
     def likeness(self) -> Hashable:
         """A key that is equal for modules with equal weights, sharing and submodules."""
-        return self._likeness(f"{self.path}.")
+        return self._likeness(f"{self.path}.") if self.alike is None else self.alike.likeness
 
     def _likeness(self, around: str) -> Hashable:
         """The same key for a submodule of the module at ``around``."""
@@ -212,21 +214,27 @@ def _unfolded(module: ModuleParameters, folded: Folded) -> ModuleParameters:
 
 
 def _layers(blocks: ModuleParameters, stack: FoldedStack, folded: Folded) -> Iterator[ModuleParameters]:
-    built = blocks.children
+    built, first = blocks.children, dict[int, ModuleParameters]()
     for layer, (index, owner) in enumerate(zip(stack.like, stack.owners, strict=True)):
         path = f"{blocks.path}.{owner}"
-        moved = _moved(built[index], built[index].path, path, folded)
-        yield moved if owner == layer else _alias(moved, path, f"{blocks.path}.{layer}")
+        moved = _moved(built[index], len(built[index].path), path, folded)
+        if owner == layer:
+            yield replace(moved, alike=first.get(index))
+            first.setdefault(index, moved)
+        else:
+            yield _alias(moved, path, f"{blocks.path}.{layer}")
 
 
-def _moved(module: ModuleParameters, old: str, new: str, folded: Folded) -> ModuleParameters:
-    """A layer or submodule, copied to the path of an equal layer."""
-    shared = {
-        name: f"{new}{owner[len(old) :]}" if owner.startswith(f"{old}.") else folded.originals(owner)[0]
-        for name, owner in module.shared.items()
-    }
-    children = tuple(_moved(child, old, new, folded) for child in module.children)
-    path = f"{new}{module.path[len(old) :]}"
+def _moved(module: ModuleParameters, start: int, new: str, folded: Folded) -> ModuleParameters:
+    """A layer or submodule, copied to the path of an equal layer; ``start``: the length of the layer's own path."""
+    old, shared = f"{module.path[:start]}.", module.shared
+    if shared:
+        shared = {
+            name: f"{new}{owner[start:]}" if owner.startswith(old) else folded.originals(owner)[0]
+            for name, owner in shared.items()
+        }
+    children = tuple([_moved(child, start, new, folded) for child in module.children])
+    path = f"{new}{module.path[start:]}"
     return ModuleParameters(path, module.kind, module.weights, shared, module.parameters, children)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from functools import partial
 
 import torch
 from torch import fx
@@ -14,9 +14,9 @@ from zoo.ops.elementwise import CASTS, keeps_dtype
 from zoo.ops.flops import no_flops
 from zoo.ops.operation import CALLS, operation_of, target_name
 from zoo.ops.saved import NodeInfos
-from zoo.ops.tensor_info import TensorInfo
 from zoo.reports.flops import flops_at
 from zoo.reports.polynomial import BATCH, Interpolation, Polynomial
+from zoo.tracing.float_dtype import info_in_dtype
 from zoo.tracing.sizing import SizedGraph
 from zoo.tracing.symbols import summands
 from zoo.tracing.task import FRAMES, IMAGES, VECTORS, WORDS, Task
@@ -80,14 +80,15 @@ class Trace:
 
         FLOPs do not depend on the dtype.
         """
+        in_float32 = partial(info_in_dtype, dtype=torch.float32)
         for node in self.graph.nodes:
             if "info" in node.meta:
-                node.meta["info"] = _in_float32(node.meta["info"])
+                node.meta["info"] = in_float32(node.meta["info"])
         for node in self.graph.nodes:
             if node.target in CASTS and keeps_dtype(node):
                 node.replace_all_uses_with(node.all_input_nodes[0])
                 self.graph.erase_node(node)
-        self._sized.map_infos(_in_float32)
+        self._sized.map_infos(in_float32)
 
     @property
     def calls(self) -> list[fx.Node]:
@@ -125,14 +126,6 @@ class Trace:
                     f"The cost of {node.meta.get('path') or 'the model'} is {error}\n  value: {target_name(node.target)}"
                 ) from None
         return self._known[values]
-
-
-def _in_float32(info: Any) -> Any:
-    """TensorInfo, size or tuple of a value, with float32 in place of float16."""
-    if isinstance(info, tuple):
-        return tuple(map(_in_float32, info))
-    is_half = isinstance(info, TensorInfo) and info.dtype == torch.float16
-    return TensorInfo(info.shape, torch.float32) if is_half else info
 
 
 def outputs_by_name(graph: fx.Graph) -> dict[str, fx.Node]:

@@ -48,9 +48,10 @@ def _registered(module: nn.Module) -> dict[str, dict[str, Any]]:
 
 def _restore(held: dict[str, Any], before: dict[str, Any]) -> None:
     """Make a dict what it was before, which other threads always find whole."""
-    for name in held.keys() - before.keys():
-        del held[name]
     held.update(before)
+    if len(held) > len(before):
+        for name in held.keys() - before.keys():
+            del held[name]
 
 
 def _enter(

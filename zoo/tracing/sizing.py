@@ -66,14 +66,16 @@ class SizedGraph:
 
     def _work_out(self, node: fx.Node, everywhere: Partition) -> None:
         """Keep the results of a call; an earlier call with the same arguments has the same."""
-        args, kwargs = fx.map_arg((node.args, node.kwargs), self._same_value.__getitem__)
+        operands, args, kwargs = node.all_input_nodes, node.args, node.kwargs
+        if any(self._same_value[operand] is not operand for operand in operands):
+            args, kwargs = fx.map_arg((args, kwargs), self._same_value.__getitem__)
         first = self._calls.setdefault((node.target, repr(args), repr(kwargs)), node)
         self.same_call[node] = first
         if first is not node:
             self._columns[node], self._same_value[node] = self._columns[first], self._same_value[first]
             return
         static = is_static(node)
-        columns = [(operand, self._columns[operand]) for operand in node.all_input_nodes]
+        columns = [(operand, self._columns[operand]) for operand in operands]
         partition, points = self._join(
             (everywhere,) if static else tuple(column.partition for _, column in columns)
         )

@@ -16,6 +16,7 @@ from specs.model.model import Model
 from zoo.builder import ZooModel, assemble
 from zoo.core.remembering import reading_key, remembered_by
 from zoo.core.tensors import weight_tensors
+from zoo.tracing.float_dtype import in_dtype
 from zoo.tracing.symbols import Placeholder, Symbols
 from zoo.tracing.task import Task
 from zoo.tracing.tracer import Tracer
@@ -35,6 +36,10 @@ class TaskTrace:
         static.update(dim for placeholder in task.inputs for dim in placeholder.dims if isinstance(dim, int))
         symbols = task.symbols(static)
         return cls(Tracer(model, symbols).run(task.call, task.inputs), symbols)
+
+    def in_dtype(self, dtype: torch.dtype) -> TaskTrace:
+        """The trace of the same task with weights in another dtype in place of float16: see :func:`zoo.tracing.float_dtype.in_dtype`."""
+        return TaskTrace(in_dtype(self.graph, dtype), self.symbols)
 
 
 class TracedModel:

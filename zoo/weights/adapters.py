@@ -17,14 +17,8 @@ SETTINGS = "adapter_config.json"
 _CONFIG = "config.json"
 PREFIX = "base_model.model."
 _PROMPTS = (
-    "PROMPT_TUNING",
-    "MULTITASK_PROMPT_TUNING",
-    "P_TUNING",
-    "PREFIX_TUNING",
-    "ADAPTION_PROMPT",
-    "CPT",
-    "CARTRIDGE",
-)
+    "PROMPT_TUNING", "MULTITASK_PROMPT_TUNING", "P_TUNING", "PREFIX_TUNING", "ADAPTION_PROMPT", "CPT", "CARTRIDGE",
+)  # fmt: skip
 """The kinds that add tokens to the input, not matrices to the weights."""
 
 _CLASSES = {

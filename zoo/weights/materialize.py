@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from zoo.core.tensors import weight_tensors
@@ -22,13 +21,13 @@ def materialize(model: nn.Module, source: WeightSource) -> None:
 
     def filled(named: tuple[str, Tensor]) -> tuple[int, Tensor]:
         name, tensor = named
-        values = whole(tensor, source.pieces(name))
+        values = source.whole(name, tensor)
         if isinstance(tensor, nn.Parameter):
             values = nn.Parameter(values, tensor.requires_grad)
         return id(tensor), values
 
-    # Drawing and converting leave the interpreter free, so threads do help.
-    with ThreadPoolExecutor() as threads:
+    # Reading and drawing leave the interpreter free, so threads do help; each holds temporary tensors.
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
         put(model, dict(threads.map(filled, weight_tensors(model))))
 
 
@@ -38,17 +37,3 @@ def put(model: nn.Module, tensors: Mapping[int, Tensor]) -> None:
         holders: tuple[dict[str, Any], ...] = (module._parameters, module._buffers)
         for held in holders:
             held.update({leaf: tensors.get(id(tensor), tensor) for leaf, tensor in held.items()})
-
-
-@torch.no_grad()
-def whole(parameter: Tensor, pieces: Iterator[Tensor]) -> Tensor:
-    """The pieces of a parameter in its shape and dtype; a single whole piece is not copied."""
-    first = next(pieces)
-    if first.numel() == parameter.numel() and first.dtype == parameter.dtype:
-        return first.view(parameter.shape)
-    values = torch.empty(parameter.shape, dtype=parameter.dtype, device="cpu")
-    flat, end = values.view(-1), 0
-    for piece in itertools.chain([first], pieces):
-        flat[end : end + piece.numel()] = piece
-        end += piece.numel()
-    return values

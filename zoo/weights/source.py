@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -30,6 +31,19 @@ class WeightSource(Protocol):
         Raises :class:`WeightError`, naming the parameter, where it cannot be read.
         """
         ...
+
+    def whole(self, name: str, parameter: Tensor) -> Tensor:
+        """The values of a parameter in its shape and dtype; a single whole piece is not copied. Raises as :meth:`pieces`."""
+        pieces = self.pieces(name)
+        first = next(pieces)
+        if first.numel() == parameter.numel() and first.dtype == parameter.dtype:
+            return first.view(parameter.shape)
+        values = first.new_empty(parameter.shape, dtype=parameter.dtype)
+        flat, end = values.view(-1), 0
+        for piece in itertools.chain([first], pieces):
+            flat[end : end + piece.numel()] = piece
+            end += piece.numel()
+        return values
 
     def part(self, name: str, begin: int, end: int) -> Iterator[Tensor]:
         """Yield the values from index ``begin`` up to ``end`` of those that :meth:`pieces` yields, in flat pieces."""

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from zoo.files.reading import open_regular
 from zoo.weights.blocks import Blocks, Quantized
+from zoo.weights.pages import in_own_pages
 from zoo.weights.source import WeightError
 
 FLOATS = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
@@ -157,14 +158,20 @@ def kind_fault(kind: str) -> str:
 
 
 def read_bytes(path: Path, name: str, extent: tuple[int, int]) -> Tensor:
-    """Return the bytes of a tensor: ``extent`` is their offset in the file and their number.
+    """Return the bytes of a tensor: ``extent`` is their offset in the file and their number. Raises as :func:`read_into`."""
+    offset, nbytes = extent
+    values = in_own_pages((nbytes,), torch.uint8)
+    read_into(values, path, name, offset)
+    return values
+
+
+def read_into(values: Tensor, path: Path, name: str, offset: int) -> None:
+    """Fill a contiguous tensor with the bytes of a file from ``offset`` on.
 
     They are read, not mapped: if the file became shorter meanwhile, mapped pages would kill the process. Raises
     :class:`WeightError` naming the tensor.
     """
-    offset, nbytes = extent
-    values = torch.empty(nbytes, dtype=torch.uint8)
-    left = values.numpy().data
+    left = values.reshape(-1).view(torch.uint8).numpy().data
     try:
         with open_regular(path, buffering=0) as file:
             file.seek(offset)
@@ -177,7 +184,6 @@ def read_bytes(path: Path, name: str, extent: tuple[int, int]) -> Tensor:
                 left = left[count:]
     except OSError as error:
         raise WeightError(f"{path}: {name} cannot be read: {error.strerror}") from None
-    return values
 
 
 def read_pieces(

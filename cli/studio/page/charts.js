@@ -3,6 +3,8 @@
 import { bytes, count, flops, h, parameters, s, whole } from "./dom.js";
 
 const WIDTH = 400;
+const pen = document.createElement("canvas").getContext("2d"); // for the widths of texts
+const font = getComputedStyle(document.body).fontFamily;
 
 function picture(height, label, ...children) {
   return s("svg", { class: "chart", viewBox: `0 0 ${WIDTH} ${height}`, role: "img", "aria-label": label }, s("title", {}, label), children);
@@ -10,8 +12,6 @@ function picture(height, label, ...children) {
 
 export function treemap(root, height = 210) {
   const cells = [];
-  const pen = document.createElement("canvas").getContext("2d");
-  const font = getComputedStyle(document.body).fontFamily;
   const label = (text, place, size = 11, cut = true) => {
     pen.font = `${size}px ${font}`;
     const fits = (shown) => pen.measureText(shown).width <= place.width - 6;

@@ -18,13 +18,14 @@ export class Drawing {
     this.box.addEventListener("keydown", (event) => this.key(event));
   }
 
+  // Whether the drawing is another one, whose parts are not marked yet.
   show(markup, sizes) {
-    if (markup === this.markup) return;
+    if (markup === this.markup) return false;
     this.markup = markup;
     const focused = this.box.contains(document.activeElement) ? document.activeElement.dataset.box : null;
     // Its own style serves readers of the file; here the page's colours do.
     const parsed = new DOMParser().parseFromString(markup.replace(/<style>[^<]*<\/style>/, ""), "image/svg+xml").documentElement;
-    if (parsed.nodeName !== "svg") return;
+    if (parsed.nodeName !== "svg") return false;
     const svg = document.importNode(parsed, true);
     svg.setAttribute("role", "group");
     svg.setAttribute("aria-label", "Architecture; arrow keys move between parts, Enter opens the keys of a part");
@@ -46,6 +47,7 @@ export class Drawing {
     (again || this.parts[0])?.setAttribute("tabindex", "0");
     if (again) again.focus();
     if (sizes) this.size(sizes);
+    return true;
   }
 
   // Shapes with the chosen sizes in place of their letters, which the legend then need not explain.

@@ -61,6 +61,8 @@ function lineField(effect, name) {
   });
 }
 
+const changedLines = lineField(markLines, "cm-changed");
+
 export class Editor {
   constructor(parent, { nonce, schema, changed, moved, presets }) {
     this.schema = schema;
@@ -74,7 +76,7 @@ export class Editor {
           lineNumbers(), highlightSpecialChars(), history(), drawSelection(), indentOnInput(), bracketMatching(), closeBrackets(),
           highlightActiveLine(), highlightActiveLineGutter(), indentUnit.of("  "), EditorState.tabSize.of(2),
           EditorView.lineWrapping, yaml(), syntaxHighlighting(colours), theme, lintGutter(),
-          lineField(linkLines, "cm-linked"), lineField(markLines, "cm-changed"),
+          lineField(linkLines, "cm-linked"), changedLines,
           autocompletion({ override: [(context) => this.complete(context)], icons: false, activateOnTyping: true }),
           hoverTooltip((view, position) => this.explain(position), { hoverTime: 250 }),
           keymap.of([...closeBracketsKeymap, ...completionKeymap, ...lintKeymap, ...searchKeymap, ...historyKeymap, ...defaultKeymap]),
@@ -147,11 +149,14 @@ export class Editor {
     if (focus) this.view.focus();
   }
 
-  // Marks the lines that differ.  A dispatch measures the page, so none is made to clear what is clear.
+  // Marks the lines that differ.  A dispatch measures the page, so none is made where the marks stay.
   mark(lines) {
-    if (!lines.length && !this.marked) return;
-    this.marked = lines.length;
-    this.view.dispatch({ effects: markLines.of(lines) });
+    const { doc } = this.view.state;
+    const marked = new Set();
+    this.view.state.field(changedLines).between(0, doc.length, (from) => void marked.add(doc.lineAt(from).number));
+    const wanted = new Set(lines);
+    if (wanted.size === marked.size && lines.every((line) => marked.has(line))) return;
+    this.view.dispatch({ effects: markLines.of([...wanted]) });
   }
 
   // Shows problems where they are; each of their fixes is a button of the tooltip.

@@ -60,7 +60,8 @@ export class Figures {
     const quantities = (this.parts.comparison || {}).quantities || [];
     const before = quantities.find((each) => each.name === "parameters");
     const change = before && before.a !== null && counts.parameters !== before.a ? ` (${signed(counts.parameters, before.a, parameters)})` : "";
-    at("totals").textContent = `${whole(counts.parameters)} parameters${change}`;
+    const text = `${whole(counts.parameters)} parameters${change}`;
+    if (at("totals").textContent !== text) at("totals").textContent = text;
   }
 
   total() {

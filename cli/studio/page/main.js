@@ -13,14 +13,16 @@ import { Schema } from "./schema.js";
 import { trainingDialog } from "./training.js";
 import { exportDialog, saveDialog } from "./work.js";
 
-const state = { opened: null, base: "", baseText: "", spec: null, valid: true, changes: [], asked: 0, answered: 0, problems: [] };
+const state = { opened: null, base: "", baseText: "", spec: null, valid: true, changes: [], asked: 0, answered: 0, problems: null };
 const nonce = document.querySelector("meta[name=nonce]").content;
 let aborter = null;
 const PAUSE = 25; // milliseconds, in a burst of typing
-const REST = 150;
-let changed = 0;
+const KEPT = 250; // milliseconds without an answer after which the address holds the spec: browsers limit how often it may change
+const SLOW = 400; // milliseconds after which the page shows that it waits for an answer
 let waiting = 0;
 let showing = 0;
+let remembering = 0;
+let slow = 0;
 
 const start = await get("start");
 const schema = new Schema(await get("schema"));
@@ -47,21 +49,20 @@ const controls = new Controls(schema, {
   },
 });
 
-// Asks at once after a rest, and in a burst of typing shortly after the last key: a question that is overtaken ends.
+// Asks at once where nothing is asked, and else, as in a burst of typing, shortly after the last key: a question that is overtaken ends.
 function soon() {
   const [undone, redone] = editor.depths();
   at("undo").disabled = !undone;
   at("redo").disabled = !redone;
   clearTimeout(waiting);
-  const rested = performance.now() - changed > REST;
-  changed = performance.now();
-  waiting = setTimeout(ask, rested ? 0 : PAUSE);
+  waiting = setTimeout(ask, state.answered === state.asked ? 0 : PAUSE);
 }
 
 const number = (id) => (at(id).value ? Math.max(1, Math.round(Number(at(id).value))) : null);
 
 async function ask() {
   clearTimeout(waiting);
+  clearTimeout(remembering);
   if (aborter) aborter.abort();
   aborter = new AbortController();
   const mine = (state.asked += 1);
@@ -70,7 +71,9 @@ async function ask() {
   const began = performance.now();
   const question = { text, base: state.base, base_text: state.base ? "" : state.baseText, batch: number("batch") ?? 1, length: number("length"), precision: at("precision").value };
   if (question.length === null) delete question.length;
-  document.body.classList.add("asking");
+  document.body.dataset.asked = String(mine);
+  clearTimeout(slow);
+  slow = setTimeout(() => document.body.classList.add("asking"), SLOW);
   try {
     await stream("answer", question, ({ part, data }) => {
       if (mine !== state.asked) return;
@@ -82,13 +85,16 @@ async function ask() {
       state.answered = mine;
       document.body.dataset.milliseconds = String(Math.round(performance.now() - began));
       document.body.dataset.answered = String(mine);
-      remember(text);
+      remembering = setTimeout(() => remember(text), KEPT);
       if (state.valid) figures.mesh.follow(question);
     }
   } catch (error) {
     if (error.name !== "AbortError" && mine === state.asked) toast(lost(error), true);
   } finally {
-    if (mine === state.asked) document.body.classList.remove("asking");
+    if (mine === state.asked) {
+      clearTimeout(slow);
+      document.body.classList.remove("asking");
+    }
   }
 }
 
@@ -109,14 +115,15 @@ function show(part, data, text) {
     state.valid = true;
     problems([], text);
     controls.show(data);
-    document.title = `${data.name} · zoo studio`;
+    const title = `${data.name} · zoo studio`;
+    if (document.title !== title) document.title = title;
     at("length").max = data.context || "";
     at("length").disabled = data.fixed_length;
     lengths(data.context);
     return;
   }
   if (part === "drawing") {
-    drawing.show(data, state.sizes);
+    if (!drawing.show(data, state.sizes)) return;
     drawing.mark(state.changes);
     drawing.link(editor.path());
     return;
@@ -136,11 +143,14 @@ function show(part, data, text) {
 }
 
 function lengths(context) {
+  if (context === state.longest) return;
+  state.longest = context;
   const values = [128, 512, 1024, 2048, 4096, 8192, 32768, 131072].filter((value) => !context || value < context);
   at("lengths").replaceChildren(...[...values, ...(context ? [context] : [])].map((value) => h("option", { value: String(value) })));
 }
 
 function problems(found, text) {
+  if (!found.length && state.problems && !state.problems.length) return;
   state.problems = found;
   state.valid = !found.length;
   if (text === editor.text) editor.diagnose(found);
@@ -245,9 +255,12 @@ function label() {
 }
 
 async function remember(text) {
+  clearTimeout(remembering);
+  const { answered } = state;
   const { preset, file, weights } = state.opened;
   const rest = { base: state.base, opened: preset, file, weights, batch: at("batch").value === "1" ? "" : at("batch").value, length: at("length").value, precision: at("precision").value === "fp16" ? "" : at("precision").value };
   history.replaceState(null, "", `${location.pathname}#${await fragment(text, rest)}`);
+  document.body.dataset.remembered = String(answered);
 }
 
 async function copy(text, what) {

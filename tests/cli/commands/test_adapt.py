@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 import transformers
-from typer.testing import CliRunner
 
-from cli.app import app
+from tests.cli.program import done, invoke, refused
 
 SOURCE = """\
 name: source
@@ -28,58 +27,33 @@ head: {kind: language_modeling, tie_embeddings: false}
 """
 
 
-@pytest.fixture
-def run(tmp_path, monkeypatch):
-    """Runs ``zoo`` with some arguments in a directory with a checkpoint."""
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(autouse=True)
+def _source(empty_directory):
+    """A spec, and a checkpoint of it."""
     Path("source.yaml").write_text(SOURCE)
-
-    def invoke(*arguments: str):
-        return CliRunner().invoke(app, [*arguments], prog_name="zoo")
-
-    assert invoke("convert", "source.yaml", "-o", "source").exit_code == 0
-    return invoke
+    done("convert", "source.yaml", "-o", "source")
 
 
-def test_origins_are_printed_layer_by_layer_and_the_checkpoint_loads(run) -> None:
+def test_origins_are_printed_layer_by_layer_and_the_checkpoint_loads() -> None:
     grouped = ("--set", "decoder.block.attention={kind: grouped_query, heads: 4, kv_heads: 2, bias: false}")
-    result = run(
+    result = done(
         "adapt", "source.yaml", *grouped, "--weights", "source", "--layers", "0-3", "-o", "out", "-v"
     )
-    assert result.exit_code == 0, result.stderr
-    lines = [line.split() for line in result.stdout.splitlines()]
+    lines = [line.split() for line in result.splitlines()]
     assert [
-        "decoder.blocks.*.attention.key.weight",
-        "0-3",
-        "the",
-        "same",
-        "0-3",
-        "mean",
-        "of",
-        "2",
-        "heads",
-        "each",
-    ] in lines
-    assert "39 of 39 derived from the checkpoint" in result.stdout
-    assert 'transformers.LlamaForCausalLM.from_pretrained("out")' in result.stdout
+        "decoder.blocks.*.attention.key.weight", "0-3", "the", "same", "0-3", "mean", "of", "2", "heads", "each",
+    ] in lines  # fmt: skip
+    assert "39 of 39 derived from the checkpoint" in result
+    assert 'transformers.LlamaForCausalLM.from_pretrained("out")' in result
     model = transformers.AutoModelForCausalLM.from_pretrained("out")
     assert model.config.num_key_value_heads == 2
 
 
-def test_json_lists_every_tensor_with_its_origin(run) -> None:
-    result = run(
-        "adapt",
-        "source.yaml",
-        "--set",
-        "decoder.layers=2",
-        "--weights",
-        "source",
-        "--layers",
-        "0+1,3",
-        "--json",
-    )
-    assert result.exit_code == 0, result.stdout
-    data = json.loads(result.stdout)
+def test_json_lists_every_tensor_with_its_origin() -> None:
+    result = done(
+        "adapt", "source.yaml", "--set", "decoder.layers=2", "--weights", "source", "--layers", "0+1,3", "--json",
+    )  # fmt: skip
+    data = json.loads(result)
     assert data["directory"] == "build/source+decoder.layers=2-checkpoint"
     origins = {origin["tensor"]: origin for origin in data["origins"]}
     norm = "decoder.blocks.{}.attention_norm.weight"
@@ -91,31 +65,21 @@ def test_json_lists_every_tensor_with_its_origin(run) -> None:
     assert norm.format(2) in data["unused"]
 
 
-def test_a_spec_of_no_family_is_written_under_its_own_names_and_read_again(run) -> None:
-    result = run(
-        "adapt",
-        "source.yaml",
-        "--set",
-        "decoder.block.kind=normed_residual",
-        "--weights",
-        "source",
-        "-o",
-        "out",
-    )
-    assert result.exit_code == 0, result.stderr
-    assert 'zoo.build("out/spec.yaml", "out")' in result.stdout
-    assert "none: no family of transformers can express this spec" in result.stdout
-    again = run(
+def test_a_spec_of_no_family_is_written_under_its_own_names_and_read_again() -> None:
+    result = done(
+        "adapt", "source.yaml", "--set", "decoder.block.kind=normed_residual", "--weights", "source", "-o", "out",
+    )  # fmt: skip
+    assert 'zoo.build("out/spec.yaml", "out")' in result
+    assert "none: no family of transformers can express this spec" in result
+    again = done(
         "adapt", "out/spec.yaml", "--set", "decoder.layers=1", "--weights", "out", "-o", "again", "-v"
     )
-    assert again.exit_code == 0, again.stderr
-    assert "decoder.blocks.*.attention.key.weight of layers 1-3" in again.stdout
+    assert "decoder.blocks.*.attention.key.weight of layers 1-3" in again
 
 
-def test_weights_that_do_not_fit_point_to_adapt(run) -> None:
-    result = run("build", "source.yaml", "--set", "vocab_size=60", "--weights", "source")
-    assert result.exit_code == 2
-    assert "To derive weights for this spec from those of the checkpoint, use zoo adapt." in result.stderr
+def test_weights_that_do_not_fit_point_to_adapt() -> None:
+    message = refused("build", "source.yaml", "--set", "vocab_size=60", "--weights", "source")
+    assert "To derive weights for this spec from those of the checkpoint, use zoo adapt." in message
 
 
 @pytest.mark.parametrize(
@@ -130,20 +94,17 @@ def test_weights_that_do_not_fit_point_to_adapt(run) -> None:
         (("--source", "nothing.yaml"), "nothing.yaml"),
     ],
 )
-def test_wrong_options_are_refused_and_write_nothing(run, options: tuple[str, str], message: str) -> None:
-    result = run("adapt", "source.yaml", "--weights", "source", "-o", "out", *options)
-    assert result.exit_code == 2
-    assert message in result.stderr
+def test_wrong_options_are_refused_and_write_nothing(options: tuple[str, str], message: str) -> None:
+    assert message in refused("adapt", "source.yaml", "--weights", "source", "-o", "out", *options)
     assert not Path("out").exists()
 
 
 @pytest.mark.parametrize("spec", ["source", "source.yaml"])
-def test_a_checkpoint_of_an_unknown_type_is_read_as_the_family(run, spec) -> None:
+def test_a_checkpoint_of_an_unknown_type_is_read_as_the_family(spec) -> None:
     config = Path("source/config.json")
     config.write_text(json.dumps(json.loads(config.read_text()) | {"model_type": "mine"}))
     Path("source/spec.yaml").unlink(missing_ok=True)
     shorter = ("adapt", spec, "--set", "decoder.layers=2", "--weights", "source", "-o", "out")
-    assert "mine" in run(*shorter).stderr
-    result = run(*shorter, "--as", "llama")
-    assert result.exit_code == 0, result.stderr
+    assert "mine" in invoke(*shorter).stderr
+    done(*shorter, "--as", "llama")
     assert json.loads(Path("out/config.json").read_text())["model_type"] == "llama"

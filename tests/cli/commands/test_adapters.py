@@ -13,9 +13,8 @@ import torch
 from peft import LoraConfig, PeftModel, get_peft_model
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
-from typer.testing import CliRunner
 
-from cli.app import app
+from tests.cli.program import done, refused
 from tests.parity.reference import build, load
 from zoo.configs.importing import import_spec
 from zoo.weights.adapters import _PROMPTS
@@ -46,12 +45,6 @@ def tuned(checkpoint: Path, directory: Path) -> PeftModel:
     return model.eval()
 
 
-def refused(*arguments: object) -> str:
-    found = CliRunner().invoke(app, list(map(str, arguments)), prog_name="zoo")
-    assert (found.exit_code, found.stdout) == (2, ""), found.output
-    return found.stderr
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("embedded", [False, True], ids=["alone", "beside full weights"])
 def test_the_printed_way_to_merge_works(checkpoint, tmp_path, embedded):
@@ -78,7 +71,7 @@ def test_the_printed_way_to_merge_works(checkpoint, tmp_path, embedded):
 def test_every_command_refuses_it(checkpoint, tmp_path, embedded, monkeypatch):
     monkeypatch.chdir(tmp_path)
     spec = checkpoint.parent / "spec.yaml"
-    assert CliRunner().invoke(app, ["import", str(checkpoint), "-o", str(spec)]).exit_code == 0
+    done("import", str(checkpoint), "-o", str(spec))
     directory = checkpoint if embedded else tmp_path / "adapter"
     tuned(checkpoint, directory)
     whose = "for the weights beside it" if embedded else f"for '{checkpoint}'"

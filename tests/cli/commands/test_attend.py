@@ -207,11 +207,8 @@ def test_an_image_is_shown_as_a_grid(place: Path, tmp_path: Path) -> None:
     assert lines[2] == f"   layer 0, head 1, [CLS]: up to {max(weights):.1%}"
     shares = [round(100 * weight / max(weights)) for weight in weights]
     assert [line.split() for line in lines[3:7]] == [
-        ["r0", *map(str, shares[:2])],
-        ["r1", *map(str, shares[2:])],
-        ["c", "c"],
-        ["0", "1"],
-    ]
+        ["r0", *map(str, shares[:2])], ["r1", *map(str, shares[2:])], ["c", "c"], ["0", "1"],
+    ]  # fmt: skip
     assert lines[8] == "percent of the largest weight of a patch in each map"
     assert "masked" not in result.stdout
 
@@ -418,13 +415,9 @@ cd  100   0
 """
     )
     assert printed(13).splitlines()[:6] == [
-        "   first",
-        "ab  100   ·",
-        "cd   50  50",
-        "      a   c",
-        "      b   d",
+        "   first", "ab  100   ·", "cd   50  50", "      a   c", "      b   d",
         "   Showing the first 2 of 3 columns; --output FILE shows all.",
-    ]
+    ]  # fmt: skip
 
 
 def test_rows_are_streamed() -> None:

@@ -7,20 +7,14 @@ import signal
 import subprocess
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from cli.app import app
 from tests.cli.process import ZOO, environment, wait_for_end
+from tests.cli.program import as_json, done, invoke
 from tests.exporters.quality import checkpoints
 
 QUICK = ["--seconds", "0.05", "--threads", "1", "--lengths", "8", "--pasts", "4"]
-
-
-def invoke(*arguments: object) -> Any:
-    return CliRunner().invoke(app, list(map(str, arguments)), prog_name="zoo")
 
 
 @pytest.fixture(autouse=True)
@@ -32,18 +26,18 @@ def _less_memory(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("exported") / "out"
-    assert invoke("export", "tiny-gpt", "--no-verify", "-o", place).exit_code == 0
+    done("export", "tiny-gpt", "--no-verify", "-o", place)
     return place
 
 
 @pytest.mark.slow
 def test_quality_is_printed_with_speed(exported: Path, tmp_path: Path) -> None:
     origin, out = checkpoints.llama(tmp_path / "origin"), tmp_path / "int8"
-    assert invoke("import", origin, "-o", tmp_path / "tiny.yaml").exit_code == 0
+    done("import", origin, "-o", tmp_path / "tiny.yaml")
     arguments = ["export", tmp_path / "tiny.yaml", "--weights", origin, "--precision", "int8", "-o", out]
-    assert invoke(*arguments).exit_code == 0
+    done(*arguments)
     figures = json.loads((out / "build.json").read_text())["quality"]["figures"]
-    data = json.loads(invoke("bench", out, exported, *QUICK, "--json").stdout)
+    data = as_json("bench", out, exported, *QUICK)
     assert [each["quality"] for each in data["variants"]] == [figures, {}]
     table = invoke("bench", out, exported, *QUICK).stdout
     assert "quality" in table
@@ -53,11 +47,8 @@ def test_quality_is_printed_with_speed(exported: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_targets_and_pytorch_side_by_side() -> None:
-    result = invoke(
-        "bench", "tiny-gpt", "--targets", "portable,cpu", "--baselines", "eager", *QUICK, "--json"
-    )
-    assert result.exit_code == 0, result.output
-    data = json.loads(result.stdout)
+    result = done("bench", "tiny-gpt", "--targets", "portable,cpu", "--baselines", "eager", *QUICK, "--json")
+    data = json.loads(result)
     names = [
         "tiny-gpt: portable fp32", "tiny-gpt: cpu fp32", "tiny-gpt: PyTorch eager",
     ]  # fmt: skip
@@ -88,34 +79,21 @@ def test_targets_and_pytorch_side_by_side() -> None:
 @pytest.mark.slow
 def test_the_table(exported: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    result = invoke("bench", exported, *QUICK, "--batches", "1,2", "-v")
-    assert result.exit_code == 0
-    title, *lines = result.stdout.splitlines()
+    result = done("bench", exported, *QUICK, "--batches", "1,2", "-v")
+    title, *lines = result.splitlines()
     assert title.startswith("Medians  on ")
     assert lines[0].split() == [
-        "workload",
-        "variant",
-        "p50",
-        "ms",
-        "p90",
-        "ms",
-        "p99",
-        "ms",
-        "seq/s",
-        "tokens/s",
-        "speed",
-        "of",
-        "bound",
-    ]
+        "workload", "variant", "p50", "ms", "p90", "ms", "p99", "ms", "seq/s", "tokens/s", "speed", "of", "bound",
+    ]  # fmt: skip
     labels = [line[:15].strip() for line in lines[2:6]]
     assert labels == ["prompt 1 x 8", "prompt 2 x 8", "step 1 @ 4", "step 2 @ 4"]
     assert lines[4].rstrip().endswith("%")
-    assert "1 thread; memory bandwidth " in result.stdout
+    assert "1 thread; memory bandwidth " in result
 
 
 @pytest.mark.slow
 def test_a_variant_that_cannot_be_loaded_leaves_the_others(exported: Path, tmp_path: Path) -> None:
-    assert invoke("export", "tiny-gpt", "--no-verify", "-o", tmp_path / "out").exit_code == 0
+    done("export", "tiny-gpt", "--no-verify", "-o", tmp_path / "out")
     graph = tmp_path / "out" / "model.onnx"
     graph.write_bytes(b"\xff" * graph.stat().st_size)
     result = invoke("bench", tmp_path / "out", exported, *QUICK, "--json")

@@ -15,14 +15,13 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import save_file
-from typer.testing import CliRunner
 
-from cli.app import app
 from exporters.export import export
 from exporters.steps.options import ExportOptions
 from specs.language.load import load
 from specs.language.preset_files import preset_names
 from tests.catalogs import catalog_of_presets
+from tests.cli.program import invoke
 from zoo.builder import assemble
 from zoo.pages.catalog_page import data_in
 
@@ -34,7 +33,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Runs zoo in an empty directory with a cache of its own."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ZOO_CACHE_DIR", str(tmp_path / "cache"))
-    return lambda *arguments: CliRunner().invoke(app, arguments, prog_name="zoo")
+    return lambda *arguments: invoke(*arguments)
 
 
 def exported(place: str, *assignments: str, **options: Any) -> Path:

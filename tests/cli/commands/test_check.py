@@ -5,11 +5,10 @@ import json
 import pytest
 import torch
 from safetensors.torch import save_file
-from typer.testing import CliRunner
 
-from cli.app import app
 from specs.language.load import load
 from tests.cli.process import tables
+from tests.cli.program import invoke
 from zoo import functional
 from zoo.builder import assemble
 from zoo.checks import shapes
@@ -21,9 +20,7 @@ def run(tmp_path, monkeypatch):
     """Runs ``zoo check`` with some arguments in an empty directory."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "160")
-    return lambda *arguments: CliRunner().invoke(
-        app, ["check", *arguments, *([] if "--json" in arguments else ["-v"])], prog_name="zoo"
-    )
+    return lambda *arguments: invoke("check", *arguments, *([] if "--json" in arguments else ["-v"]))
 
 
 def lines(text):

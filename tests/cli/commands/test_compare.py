@@ -8,41 +8,30 @@ import re
 import signal
 import subprocess
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from typer.testing import CliRunner
 
-from cli.app import app
 from cli.terminal.curves import HEIGHT, Curve, plot
 from tests.cli.process import ZOO, environment, in_terminal
+from tests.cli.program import done, invoke
 from tests.thinned import one_in
 from tests.zoo.sabotage import windows_see_the_future
 
-Run = Callable[..., Any]
+pytestmark = pytest.mark.usefixtures("empty_directory")
+
 QUICK = ("--steps", "4", "--batch", "2", "--task-length", "3")
 
 
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs the program within this process, in an empty directory."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "160")
-    return lambda *arguments: CliRunner().invoke(app, list(map(str, arguments)), prog_name="zoo")
-
-
 @pytest.mark.slow
-def test_specs_and_variants_side_by_side(run: Run) -> None:
+def test_specs_and_variants_side_by_side() -> None:
     Path("mine.yaml").write_text("extends: bert-tiny\nname: something\n")
-    result = run(
+    result = done(
         "compare", "tiny-gpt", "mine.yaml", "t5-small", "tiny-gpt", "--num-layers", "2", "--width", "32", *QUICK,
         "--with", "position={kind: rope}  decoder.layers=1",
     )  # fmt: skip
-    assert result.exit_code == 0, result.output
-    lines = result.stdout.splitlines()
+    lines = result.splitlines()
     assert lines[0].startswith("reverse  length 3: say the symbols backwards ")
     assert lines[0].endswith(" 4 steps of 2, cpu")
     rows = [re.split(r"\s{2,}", line.strip()) for line in lines[3:9]]
@@ -63,17 +52,12 @@ def test_specs_and_variants_side_by_side(run: Run) -> None:
 
 
 @pytest.mark.slow
-def test_all_as_data(run: Run) -> None:
+def test_all_as_data() -> None:
     arguments = ("compare", "tiny-gpt", "--with", "position.kind=none", "--task", "recall", *QUICK, "--json")
-    result = run(*arguments)
-    assert result.exit_code == 0, result.output
-    data = json.loads(result.stdout)
+    data = json.loads(done(*arguments))
     assert data["task"] == {
-        "name": "recall",
-        "length": 3,
-        "vocabulary": 16,
-        "chance_loss": pytest.approx(math.log(8)),
-    }
+        "name": "recall", "length": 3, "vocabulary": 16, "chance_loss": pytest.approx(math.log(8)),
+    }  # fmt: skip
     assert data["settings"] == {"steps": 4, "batch": 2, "rate": 0.003, "seed": 0}
     first, second = data["results"]
     assert [each["path"] for each in second["differences"]] == ["position"]
@@ -84,53 +68,38 @@ def test_all_as_data(run: Run) -> None:
         assert each["loss"] == each["scores"][-1]["loss"]
         assert each["tokens_per_second"] == pytest.approx(each["steps_per_second"] * 2 * 12)
         assert not each["kept"]
-    again = json.loads(run(*arguments).stdout)
+    again = json.loads(invoke(*arguments).stdout)
     assert [each["kept"] for each in again["results"]] == [True, True]
     assert [each["losses"] for each in again["results"]] == [each["losses"] for each in data["results"]]
 
 
 @pytest.mark.slow
-def test_a_cheat_is_called_one(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cheat_is_called_one(monkeypatch: pytest.MonkeyPatch) -> None:
     windows_see_the_future(monkeypatch)
     Path("text.txt").write_bytes(b"to be or not to be, " * 50)
     arguments = (
-        "compare",
-        "tiny-gpt",
-        "--with",
-        "decoder.block.attention.window=4",
-        "--corpus",
-        "text.txt",
-        *QUICK,
-    )
-    result = run(*arguments)
+        "compare", "tiny-gpt", "--with", "decoder.block.attention.window=4", "--corpus", "text.txt", *QUICK,
+    )  # fmt: skip
+    result = invoke(*arguments)
     assert result.exit_code == 1
     assert result.stdout.startswith("next-byte  length 3: ")
     assert "B (decoder.block.attention.window=4) sees the future: its loss is meaningless" in result.stderr
     assert re.search(r"B +decoder.block.attention.window=4 .* sees the future\n", result.stdout)
     assert "A (tiny-gpt)" not in result.stderr
-    data = run(*arguments, "--json")
+    data = invoke(*arguments, "--json")
     assert data.exit_code == 1
     assert [each["sees_answers"] for each in json.loads(data.stdout)["results"]] == [False, True]
     assert json.loads(data.stdout)["passed"] is False
-    assert "2 models compared (2 from saved results, --force retrains) in " in run(*arguments).stdout
-    assert "2 models compared in " in run(*arguments, "--force").stdout
+    assert "2 models compared (2 from saved results, --force retrains) in " in invoke(*arguments).stdout
+    assert "2 models compared in " in invoke(*arguments, "--force").stdout
 
 
 @pytest.mark.slow
 def test_without_braille(tmp_path: Path) -> None:
     command = [
-        *ZOO,
-        "compare",
-        "tiny-gpt",
-        "--with",
-        "position.kind=rope",
-        "--steps",
-        "1",
-        "--batch",
-        "1",
-        "--task-length",
-        "1",
-    ]
+        *ZOO, "compare", "tiny-gpt", "--with", "position.kind=rope", "--steps", "1", "--batch", "1",
+        "--task-length", "1",
+    ]  # fmt: skip
     told, _ = in_terminal(command, tmp_path, PYTHONIOENCODING="ascii", NO_COLOR="1")
     assert "B differs from A: position learned -> rope" in told
     plotted = told.partition("training loss")[2]
@@ -138,31 +107,24 @@ def test_without_braille(tmp_path: Path) -> None:
     assert "chance" in plotted
 
 
-def test_divergence_is_not_hidden(run: Run) -> None:
-    result = run("compare", "tiny-gpt", "--with", "initialization.std=1e30", *QUICK)
+def test_divergence_is_not_hidden() -> None:
+    result = invoke("compare", "tiny-gpt", "--with", "initialization.std=1e30", *QUICK)
     assert result.exit_code == 0
     assert re.search(r"B +initialization.std=1e30 +[\d,]+ +diverged", result.stdout)
     assert "B (initialization.std=1e30) diverged: its loss was not finite at step 1." in " ".join(
         result.stderr.split()
     )
-    assert "1 model compared (1 from saved results" in run("compare", "tiny-gpt", *QUICK).stdout
+    assert "1 model compared (1 from saved results" in invoke("compare", "tiny-gpt", *QUICK).stdout
 
 
 @pytest.mark.slow
-def test_pictures_pages_and_data(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pictures_pages_and_data(monkeypatch: pytest.MonkeyPatch) -> None:
     windows_see_the_future(monkeypatch)
     files = ["out/curves.png", "curves.svg", "curves.html", "curves.json"]
     options = [option for name in files for option in ("-o", name)]
-    result = run(
-        "compare",
-        "tiny-gpt",
-        "--with",
-        "decoder.block.attention.window=4",
-        "--task",
-        "copy",
-        *QUICK,
-        *options,
-    )
+    result = invoke(
+        "compare", "tiny-gpt", "--with", "decoder.block.attention.window=4", "--task", "copy", *QUICK, *options,
+    )  # fmt: skip
     assert result.exit_code == 1
     assert Path(files[0]).read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     text = "".join(ElementTree.fromstring(Path(files[1]).read_text()).itertext())
@@ -224,12 +186,12 @@ def test_an_empty_plot_is_not_a_failure() -> None:
         (["tiny-gpt", "-o", "other.json"], "other.json was not written by zoo, and is not replaced."),
     ],
 )  # fmt: skip
-def test_incomparable_runs_are_refused(run: Run, arguments: list[str], message: str) -> None:
+def test_incomparable_runs_are_refused(arguments: list[str], message: str) -> None:
     Path("text.txt").write_bytes(b"0123456789" * 20)
     Path("empty.txt").touch()
     Path("other.json").write_text("{}")
     Path("there.png").mkdir()
-    result, data = run("compare", *arguments), run("compare", *arguments, "--json")
+    result, data = invoke("compare", *arguments), invoke("compare", *arguments, "--json")
     assert (result.exit_code, result.stdout, data.exit_code) == (2, "", 2), result.output
     assert message in result.stderr
     errors = json.loads(data.stdout)["errors"]

@@ -12,22 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from cli.app import app
 from tests.cli.process import ZOO, environment, in_terminal, wait_for_end
+from tests.cli.program import done, invoke, refused
 from zoo.training import comparison
+
+pytestmark = pytest.mark.usefixtures("empty_directory")
 
 SPEEDS = {"steps_per_second", "tokens_per_second"}
 LONG = (*ZOO, "compare", "tiny-gpt", "bert-tiny", "--steps", "150", "--batch", "8", "--jobs", "2", "--json")
 Run = Callable[..., Any]
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs the program within this process, in an empty directory."""
-    monkeypatch.chdir(tmp_path)
-    return lambda *arguments: CliRunner().invoke(app, ["compare", *arguments], prog_name="zoo")
 
 
 def started(directory: Path, count: int = 2) -> tuple[subprocess.Popen[bytes], list[int]]:
@@ -48,22 +42,14 @@ def started(directory: Path, count: int = 2) -> tuple[subprocess.Popen[bytes], l
 
 
 @pytest.mark.slow
-def test_processes_give_the_results_of_one(run: Run) -> None:
+def test_processes_give_the_results_of_one() -> None:
     options = (
-        "tiny-gpt",
-        "--with",
-        "position.kind=rope",
-        "bert-tiny",
-        "tiny-gpt",
-        "--width",
-        "32",
-        "--steps",
-        "12",
+        "tiny-gpt", "--with", "position.kind=rope", "bert-tiny", "tiny-gpt", "--width", "32", "--steps", "12",
         "--json",
-    )
-    together = run(*options, "--jobs", "3", "-o", "together.json")
-    saved = run(*options, "--jobs", "3")
-    alone = run(*options, "--force")
+    )  # fmt: skip
+    together = invoke("compare", *options, "--jobs", "3", "-o", "together.json")
+    saved = invoke("compare", *options, "--jobs", "3")
+    alone = invoke("compare", *options, "--force")
     assert (together.exit_code, saved.exit_code, alone.exit_code) == (0, 0, 0), together.stderr
     data, again, plain = (json.loads(each.stdout) for each in (together, saved, alone))
     assert json.loads(Path("together.json").read_text()) == {**data, "written_by": "zoo"}
@@ -122,44 +108,40 @@ def test_ctrl_c_stops_every_process(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_error_of_a_process_is_that_of_the_command(run: Run) -> None:
+def test_the_error_of_a_process_is_that_of_the_command() -> None:
     options = ("tiny-gpt", "bert-tiny", "--steps", "2", "--batch", "2", "--jobs", "2")
-    assert run(*options).exit_code == 0
+    done("compare", *options)
     for result in Path().glob("build/compare/*/result.json"):
         result.rename(result.with_name("state.pt"))
-    refused = run(*options)
-    assert (refused.exit_code, refused.stdout) == (2, "")
-    assert "state.pt is not a valid training state\n  Pass --force to start over." in refused.stderr
+    message = refused("compare", *options)
+    assert "state.pt is not a valid training state\n  Pass --force to start over." in message
 
 
-def test_a_process_that_fails_says_why(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_fails_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     python = Path("python").absolute()
     python.write_text("#!/bin/sh\necho no such library >&2\nexit 3\n")
     python.chmod(0o755)
     monkeypatch.setattr("sys.executable", str(python))
-    refused = run("tiny-gpt", "bert-tiny", "--jobs", "2")
-    assert refused.exit_code == 2
-    assert refused.stderr in {
+    message = refused("compare", "tiny-gpt", "bert-tiny", "--jobs", "2")
+    assert message in {
         f"The process that trained {label} ended with status 3\n  last output: no such library\n  Run the command again to resume.\n"
         for label in ("tiny-gpt", "bert-tiny")
     }
 
 
-def test_models_that_train_at_once_must_fit_into_memory(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_models_that_train_at_once_must_fit_into_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(comparison, "available_memory", lambda: 7_000_000)
-    refused = run("tiny-gpt", "tiny-gpt", "bert-tiny", "--width", "64", "--jobs", "4")
-    assert refused.exit_code == 2
-    assert refused.stderr == (
+    message = refused("compare", "tiny-gpt", "tiny-gpt", "bert-tiny", "--width", "64", "--jobs", "4")
+    assert message == (
         "3 models that train at once must fit into memory\n  value: 8.8 MB, and 7.0 MB are free\n  Pass --jobs 2.\n"
     )
 
 
-def test_torchrun_is_not_needed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_torchrun_is_not_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCHELASTIC_RUN_ID", "none")
     monkeypatch.setenv("WORLD_SIZE", "2")
-    refused = run("tiny-gpt")
-    assert refused.exit_code == 2
-    assert refused.stderr == (
+    message = refused("compare", "tiny-gpt")
+    assert message == (
         "zoo compare must be started once, without torchrun\n  value: 2 processes\n"
         "  Pass --jobs 2, which starts a process for each model.\n"
     )

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 import zoo
-from cli.app import app
 from tests.cli.process import environment
+from tests.cli.program import invoke
 
 VARIANT = """\
 extends: tiny-gpt
@@ -52,7 +51,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Runs the command in a directory that has my-variant.yaml."""
     monkeypatch.chdir(tmp_path)
     Path("my-variant.yaml").write_text(VARIANT)
-    return lambda *arguments: CliRunner().invoke(app, ["convert", *arguments], prog_name="zoo")
+    return lambda *arguments: invoke("convert", *arguments)
 
 
 @pytest.mark.slow

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 import torch
-from typer.testing import CliRunner
 
-from cli.app import app
 from tests.cli.process import ZOO, environment, in_terminal, tables, zoo
+from tests.cli.program import done, invoke
 from zoo.components.feed_forward import MLP
 
 LIKE_LLAMA = [
@@ -32,7 +31,7 @@ def run(tmp_path, monkeypatch):
         words = [*map(str, arguments)]
         brief = {"--quiet", "-q", "--json"}.intersection(words)
         verbose = ["-v"] if words[0] == "diff" and not brief else []
-        return CliRunner().invoke(app, [*words, *verbose], prog_name="zoo")
+        return invoke(*words, *verbose)
 
     return call
 
@@ -43,7 +42,7 @@ def exports(tmp_path_factory) -> Path:
     place = tmp_path_factory.mktemp("exports")
     for name, options in {"one": [], "again": [], "int8": ["--precision", "int8"]}.items():
         arguments = ["export", "tiny-gpt", "--no-verify", *options, "-o", str(place / name)]
-        assert CliRunner().invoke(app, arguments).exit_code == 0
+        done(*arguments)
     return place
 
 
@@ -149,11 +148,9 @@ def test_equal_differences_of_encoder_and_decoder_are_merged(run):
     result = run("diff", "t5-small", "--set", "encoder.layers=2", "--set", "decoder.layers=2")
     assert "- {encoder,decoder}.layers: 6\n+ {encoder,decoder}.layers: 2\n" in result.stdout
     local = [
-        "--set",
-        "decoder.layers=[{pattern: [{use: local}, {}], repeat: 6}]",
-        "--set",
+        "--set", "decoder.layers=[{pattern: [{use: local}, {}], repeat: 6}]", "--set",
         "decoder.blocks.local.attention.window=9",
-    ]
+    ]  # fmt: skip
     assert (
         "+ decoder.block.attention.window: 9  # layers 0, 2, ..., 10\n" in run("diff", "gpt2", *local).stdout
     )
@@ -369,13 +366,8 @@ def test_wrong_input_has_status_2(run, tmp_path, exports):
         ("gpt2", "broken"): "broken/export.json is not JSON: ",
         ("gpt2", "strange"): "strange/export.json does not belong to an export\n  Export the model again.\n",
         ("gpt2", "--set", "decoder.layrs=3"): "Did you mean 'layers'?",
-        (
-            "gpt2",
-            "bert-base",
-            "--length",
-            "513",
-        ): "--length must fit the context of bert-base\n",
-    }
+        ("gpt2", "bert-base", "--length", "513"): "--length must fit the context of bert-base\n",
+    }  # fmt: skip
     for arguments, message in told.items():
         result = run("diff", *arguments)
         assert (result.exit_code, result.stdout) == (2, ""), arguments

@@ -11,18 +11,13 @@ from typing import Any
 import pytest
 import torch
 import transformers
-from typer.testing import CliRunner
 
-from cli.app import app
 from exporters.benchmark.drafted_subject import DraftedSubject
 from exporters.benchmark.workload import Workload
 from exporters.quality.texts import corpus
 from specs.base.errors import UserError
+from tests.cli.program import invoke, refused
 from tests.exporters.quality.checkpoints import VOCABULARY, tokenizer
-
-
-def invoke(*arguments: Any) -> Any:
-    return CliRunner().invoke(app, list(map(str, arguments)), prog_name="zoo")
 
 
 def done(*arguments: Any) -> Any:
@@ -113,19 +108,13 @@ def test_drafts_that_do_not_fit_are_refused(
 ) -> None:
     monkeypatch.chdir(place)
     inputs = ["--ids", "1"] if command == "run" else []
-    result = invoke(command, target, *inputs, *arguments)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert message in result.stderr
+    assert message in refused(command, target, *inputs, *arguments)
 
 
 def test_eval_compares_with_one_model_at_a_time(place: Path) -> None:
     for option in (["--against", place / "draft"], ["--per-layer"]):
-        result = invoke("eval", place / "target", "--draft", place / "draft", *option)
-        assert result.exit_code == 2
-        assert (
-            f"--draft and {option[0]} are mutually exclusive.\n  Use one of them at a time.\n"
-            in result.stderr
-        )
+        message = refused("eval", place / "target", "--draft", place / "draft", *option)
+        assert f"--draft and {option[0]} are mutually exclusive.\n  Use one of them at a time.\n" in message
     result = invoke("run", place / "encoder", "--ids", "1", "--draft", place / "draft")
     assert "--draft applies only to decoders, and bert-tiny is an encoder.\n" in result.stderr
 

@@ -6,24 +6,18 @@ import json
 import re
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import onnx
 import pytest
-from typer.testing import CliRunner
 
-from cli.app import app
 from exporters.target.targets import TARGETS
 from exporters.verification.engines import inventory
 from exporters.verification.engines.find import VARIABLE
 from exporters.verification.engines.inventory import EngineState
 from specs.forms.resolved import resolved
 from specs.language.writing import dump
+from tests.cli.program import done, invoke
 from tests.zoo.tiny import bert
-
-
-def zoo(*arguments: object) -> Any:
-    return CliRunner().invoke(app, [*map(str, arguments)], prog_name="zoo")
 
 
 @pytest.fixture
@@ -37,7 +31,7 @@ def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_an_export_says_where_it_was_proven(spec: Path, tmp_path: Path) -> None:
     out, proven = tmp_path / "out", f"onnx-reference {onnx.__version__}: computed, largest difference"
-    shown = zoo("export", spec, "-o", out, "--engine", "onnx-reference", "-v")
+    shown = invoke("export", spec, "-o", out, "--engine", "onnx-reference", "-v")
     assert shown.exit_code == 0, shown.output
     assert proven in shown.output
     assert "not tried: openvino, webgpu, wasm, cuda (--engine NAME; zoo engines lists them)" in shown.output
@@ -51,13 +45,13 @@ def test_an_export_says_where_it_was_proven(spec: Path, tmp_path: Path) -> None:
         "outcome": "computed",
         "architectures": [],
     }
-    both = zoo("verify", out, "--engine", "onnx-reference", "--engine", "onnxruntime")
+    both = invoke("verify", out, "--engine", "onnx-reference", "--engine", "onnxruntime")
     assert both.exit_code == 0
     assert f"{proven} " in both.output
     assert "in 1 cases" not in both.output
     assert re.findall(r"(onnx\S+) \S+: computed", both.output) == ["onnx-reference", "onnxruntime"]
     found = json.loads(
-        zoo("verify", out, "--engine", "onnx-reference", "--engine", "onnxruntime", "--json").output
+        invoke("verify", out, "--engine", "onnx-reference", "--engine", "onnxruntime", "--json").output
     )
     assert found["passed"] is True
     assert [(each["engine"], each["outcome"]) for each in found["engines"]] == [
@@ -66,28 +60,28 @@ def test_an_export_says_where_it_was_proven(spec: Path, tmp_path: Path) -> None:
     ]
     assert all(each["outputs"] for each in found["engines"])
     page = tmp_path / "catalog.html"
-    assert zoo("catalog", out, "-o", page).exit_code == 0
+    done("catalog", out, "-o", page)
     assert f"onnx-reference {onnx.__version__}" in page.read_text("utf-8")
 
 
 def test_a_missing_engine_is_refused_with_commands_that_install_it(spec: Path, tmp_path: Path) -> None:
-    shown = zoo("export", spec, "-o", tmp_path / "out", "--engine", "onnxruntime-1.24.1")
+    shown = invoke("export", spec, "-o", tmp_path / "out", "--engine", "onnxruntime-1.24.1")
     assert shown.exit_code == 2
     assert "--engine onnxruntime-1.24.1 is not installed on this machine." in shown.output
     assert not (tmp_path / "out").exists()
 
 
 def test_engines_are_listed_with_what_is_missing(spec: Path, tmp_path: Path) -> None:
-    found = {each["name"]: each for each in json.loads(zoo("engines", "--json").output)["engines"]}
+    found = {each["name"]: each for each in json.loads(invoke("engines", "--json").output)["engines"]}
     assert found["onnx-reference"]["version"] == onnx.__version__
     assert found["onnxruntime"]["targets"][:2] == ["portable", "cpu"]
     assert found["openvino"]["version"] == ""
-    shown = zoo("engines", "-v").output
+    shown = invoke("engines", "-v").output
     first = found["openvino"]["install"][0]
     assert f"openvino is not installed. Install it:\n  {first}\n" in shown
     subprocess.run(f"{first} --without-pip", shell=True, check=True)  # as printed
     assert (tmp_path / "engines" / "openvino" / "bin" / "python").exists()
-    broken = {each["name"]: each for each in json.loads(zoo("engines", "--json").output)["engines"]}
+    broken = {each["name"]: each for each in json.loads(invoke("engines", "--json").output)["engines"]}
     assert "No module named" in broken["openvino"]["problem"]
 
 
@@ -103,7 +97,7 @@ def test_the_table_of_engines_fits_80_columns_in_a_pipe(monkeypatch: pytest.Monk
         state("cuda", "", ("portable", "cuda")),
     ]
     monkeypatch.setattr(inventory, "inventory", lambda: states)
-    short = zoo("engines").output.partition("\n\n")[0].splitlines()
+    short = invoke("engines").output.partition("\n\n")[0].splitlines()
     assert max(map(len, short)) <= 80
     rows = [re.split(r" {3,}", line.rstrip()) for line in short[2:]]
     assert rows == [
@@ -112,7 +106,7 @@ def test_the_table_of_engines_fits_80_columns_in_a_pipe(monkeypatch: pytest.Monk
         ["wasm", "1.26.0-dev", "computes", "portable"],
         ["cuda", "-", "computes", "portable, cuda"],
     ]
-    whole = zoo("engines", "-v").output
+    whole = invoke("engines", "-v").output
     for each in states:
         assert re.search(
             rf"{each.name} +{re.escape(each.version or '-')} +computes +{', '.join(each.targets)} +what it is\n",
@@ -122,7 +116,7 @@ def test_the_table_of_engines_fits_80_columns_in_a_pipe(monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("other", [["--engine", "openvino"], ["--pytorch"]])
 def test_a_provider_is_exclusive(tmp_path: Path, other: list[str]) -> None:
-    shown = zoo("verify", tmp_path, *other, "--provider", "cpu")
+    shown = invoke("verify", tmp_path, *other, "--provider", "cpu")
     assert shown.exit_code == 2
     assert f"--provider and {other[0]} are mutually exclusive" in shown.output
 
@@ -132,9 +126,9 @@ def test_one_engine_that_fails_fails_the_verification(
     spec: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "out"
-    assert zoo("export", spec, "-o", out).exit_code == 0
+    done("export", spec, "-o", out)
     names = ["--engine", "onnx-reference", "--engine", "onnxruntime-1.24.1"]
-    shown = zoo("verify", out, *names)
+    shown = invoke("verify", out, *names)
     assert shown.exit_code == 2  # before anything is run
     assert "--engine onnxruntime-1.24.1 is not installed" in shown.output
     broken = tmp_path / "engines" / "onnxruntime-1.24.1" / "bin" / "python"
@@ -142,12 +136,12 @@ def test_one_engine_that_fails_fails_the_verification(
     broken.write_text("#!/bin/sh\necho no such module >&2\nexit 1\n", "utf-8")
     broken.chmod(0o755)
     for order in (names, [*names[2:], *names[:2]]):
-        shown = zoo("verify", out, *order)
+        shown = invoke("verify", out, *order)
         assert shown.exit_code == 1
         assert f"onnx-reference {onnx.__version__}: computed" in shown.output
         assert "onnxruntime-1.24.1: failed: the process ended with status 1" in shown.output
         assert "\n    Run zoo verify without --engine to compare the files alone.\n" in shown.output
-        found = json.loads(zoo("verify", out, *order, "--json").output)
+        found = json.loads(invoke("verify", out, *order, "--json").output)
         assert found["passed"] is False
         assert {each["engine"]: each["outcome"] for each in found["engines"]} == {
             "onnx-reference": "computed",

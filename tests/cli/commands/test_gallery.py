@@ -4,15 +4,8 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
-from typer.testing import CliRunner
-
-from cli.app import app
-
-
-def invoke(*arguments: str) -> Any:
-    return CliRunner().invoke(app, arguments, prog_name="zoo")
+from tests.cli.program import invoke, refused
 
 
 def test_a_gallery_of_some_presets(tmp_path: Path) -> None:
@@ -29,16 +22,12 @@ def test_a_gallery_of_some_presets(tmp_path: Path) -> None:
 
 
 def test_wrong_input_is_told_before_anything_is_built(tmp_path: Path) -> None:
-    nothing = invoke("gallery", "nosuchmodel", "-o", str(tmp_path / "page.html"))
-    assert nothing.exit_code == 2
-    assert "No preset matches 'nosuchmodel'." in nothing.stderr
-    suffix = invoke("gallery", "tiny-gpt", "-o", str(tmp_path / "page.pdf"))
-    assert suffix.exit_code == 2
-    assert "--output must end in .html." in suffix.stderr
+    nothing = refused("gallery", "nosuchmodel", "-o", str(tmp_path / "page.html"))
+    assert "No preset matches 'nosuchmodel'." in nothing
+    suffix = refused("gallery", "tiny-gpt", "-o", str(tmp_path / "page.pdf"))
+    assert "--output must end in .html." in suffix
     foreign = tmp_path / "mine.html"
     foreign.write_text("mine")
-    refused = invoke("gallery", "tiny-gpt", "-o", str(foreign))
-    assert refused.exit_code == 2
-    assert "was not written by zoo" in refused.stderr
+    assert "was not written by zoo" in refused("gallery", "tiny-gpt", "-o", str(foreign))
     assert foreign.read_text() == "mine"
     assert list(tmp_path.iterdir()) == [foreign]

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from cli.app import app
+from tests.cli.program import invoke
 
 Run = Callable[..., Any]
 
@@ -23,7 +22,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     def call(*arguments: str) -> Any:
         devices = () if "--device" in arguments else ("--device", "t4")
         verbose = () if {"--json", "--html"}.intersection(arguments) else ("-v",)
-        return CliRunner().invoke(app, ["report", *arguments, *devices, *verbose], prog_name="zoo")
+        return invoke("report", *arguments, *devices, *verbose)
 
     return call
 
@@ -127,21 +126,8 @@ def test_windows_have_their_own_lines(run: Run) -> None:
 def test_formulas_where_asked(run: Run) -> None:
     text = run("gpt2", "--symbolic", "--depth", "0").stdout
     assert [
-        "total",
-        "36,864",
-        "B",
-        "T²",
-        "+",
-        "247,064,064",
-        "B",
-        "T",
-        "36,864",
-        "B",
-        "P",
-        "+",
-        "247,100,928",
-        "B",
-    ] in lines(text)
+        "total", "36,864", "B", "T²", "+", "247,064,064", "B", "T", "36,864", "B", "P", "+", "247,100,928", "B",
+    ] in lines(text)  # fmt: skip
     assert "backward      73,728 B T² + 494,128,128 B T FLOPs\n" in text
     assert "decoder" not in text
 
@@ -194,7 +180,7 @@ def test_a_device_of_ones_own_and_the_machine_at_hand(run: Run, tmp_path: Path) 
 
 def test_all_devices_where_none_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("zoo.reports.devices.READ", 8_000_000)
-    result = CliRunner().invoke(app, ["report", "tiny-gpt", "--json"], prog_name="zoo")
+    result = invoke("report", "tiny-gpt", "--json")
     names = [each["device"]["name"] for each in json.loads(result.stdout)["devices"]]
     assert names == ["h200", "h100", "a100", "l40s", "l4", "t4", "this"]
 

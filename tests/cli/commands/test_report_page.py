@@ -4,24 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from cli.app import app
+from tests.cli.program import as_json, done, invoke, refused
 from zoo.pages import report_page
 
-Run = Callable[..., Any]
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs zoo in an empty directory."""
-    monkeypatch.chdir(tmp_path)
-    return lambda *arguments: CliRunner().invoke(app, arguments, prog_name="zoo")
+pytestmark = pytest.mark.usefixtures("empty_directory")
 
 
 def page_of(*arguments: str) -> tuple[str, ...]:
@@ -30,8 +20,8 @@ def page_of(*arguments: str) -> tuple[str, ...]:
 
 
 @pytest.mark.slow
-def test_the_page_is_written_and_named(run: Run, tmp_path: Path) -> None:
-    result = run(*page_of("tiny-gpt"), "pages/tiny.html")
+def test_the_page_is_written_and_named(tmp_path: Path) -> None:
+    result = invoke(*page_of("tiny-gpt"), "pages/tiny.html")
     page = tmp_path / "pages" / "tiny.html"
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout.startswith("tiny-gpt  ")
@@ -44,9 +34,9 @@ def test_the_page_is_written_and_named(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_sizes_and_changes_are_those_asked_for(run: Run, tmp_path: Path) -> None:
-    assert run(*page_of("tiny-gpt"), "a.html", "--batch", "3", "--length", "77", "--set", "name=wider",
-               "--set", "decoder.block.feed_forward.hidden=300", "--precision", "int8").exit_code == 0  # fmt: skip
+def test_sizes_and_changes_are_those_asked_for(tmp_path: Path) -> None:
+    done(*page_of("tiny-gpt"), "a.html", "--batch", "3", "--length", "77", "--set", "name=wider",
+               "--set", "decoder.block.feed_forward.hidden=300", "--precision", "int8")  # fmt: skip
     text = (tmp_path / "a.html").read_text(encoding="utf-8")
     assert "<h1>wider</h1>" in text
     assert '"B":{"least":1,"most":1024,"value":3},"T":{"least":1,"most":128,"value":77}' in text
@@ -54,53 +44,48 @@ def test_sizes_and_changes_are_those_asked_for(run: Run, tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-def test_json_is_printed_in_addition_to_a_page(run: Run, tmp_path: Path) -> None:
-    data = json.loads(run(*page_of("tiny-gpt"), "a.html", "--json").stdout)
-    assert data == json.loads(run("report", "tiny-gpt", "--device", "h100", "--json").stdout)
+def test_json_is_printed_in_addition_to_a_page(tmp_path: Path) -> None:
+    data = as_json(*page_of("tiny-gpt"), "a.html")
+    assert data == as_json("report", "tiny-gpt", "--device", "h100")
     assert (tmp_path / "a.html").exists()
 
 
 @pytest.mark.slow
-def test_a_page_is_replaced_and_nothing_else(run: Run, tmp_path: Path) -> None:
+def test_a_page_is_replaced_and_nothing_else(tmp_path: Path) -> None:
     page = tmp_path / "a.html"
     for _ in range(2):
-        assert run(*page_of("tiny-gpt"), "a.html").exit_code == 0
+        done(*page_of("tiny-gpt"), "a.html")
     assert page.read_text(encoding="utf-8").endswith("<!-- written by zoo -->\n")
     page.write_text("<!DOCTYPE html><p>a page of mine")
-    result = run(*page_of("tiny-gpt"), "a.html")
-    assert result.exit_code == 2
-    assert result.stderr == (
+    message = refused(*page_of("tiny-gpt"), "a.html")
+    assert message == (
         "a.html was not written by zoo, and is not replaced.\n  Pass another --html, or remove the file.\n"
     )
     assert page.read_text() == "<!DOCTYPE html><p>a page of mine"
 
 
 @pytest.mark.slow
-def test_a_page_cannot_replace_a_directory_or_be_below_a_file(run: Run, tmp_path: Path) -> None:
-    result = run(*page_of("tiny-gpt"), str(tmp_path))
-    assert result.exit_code == 2
+def test_a_page_cannot_replace_a_directory_or_be_below_a_file(tmp_path: Path) -> None:
+    result = refused(*page_of("tiny-gpt"), str(tmp_path))
     assert (
-        result.stderr == f"{tmp_path} is a directory, and only regular files are replaced.\n"
+        result == f"{tmp_path} is a directory, and only regular files are replaced.\n"
         f"  Pass a file to --html, such as {tmp_path}/report.html.\n"
     )
     (tmp_path / "file").touch()
-    result = run(*page_of("tiny-gpt"), "file/a.html")
-    assert result.exit_code == 2
-    assert result.stderr == "Cannot write file/a.html: file is a file.\n  Pass another --html.\n"
+    message = refused(*page_of("tiny-gpt"), "file/a.html")
+    assert message == "Cannot write file/a.html: file is a file.\n  Pass another --html.\n"
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
-def test_a_place_that_cannot_be_written_is_refused(run: Run, tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     (tmp_path / "closed").mkdir(mode=0o500)
-    result = run(*page_of("tiny-gpt"), "closed/a.html")
+    result = invoke(*page_of("tiny-gpt"), "closed/a.html")
     assert (result.exit_code, result.stderr.splitlines()[0]) == (
         2, "Cannot write closed/a.html: Permission denied",
     )  # fmt: skip
 
 
-def test_a_page_that_fails_leaves_the_old_one(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_that_fails_leaves_the_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = tmp_path / "a.html"
     page.write_text("<!-- written by zoo -->\n")
 
@@ -108,15 +93,15 @@ def test_a_page_that_fails_leaves_the_old_one(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(report_page, "shapes_section", fail)
-    assert run(*page_of("tiny-gpt"), "a.html").exit_code != 0
+    assert invoke(*page_of("tiny-gpt"), "a.html").exit_code != 0
     assert page.read_text() == "<!-- written by zoo -->\n"
     assert list(tmp_path.iterdir()) == [page]
 
 
 @pytest.mark.slow
-def test_an_exported_directory_shows_its_verification(run: Run, tmp_path: Path) -> None:
-    assert run("export", "tiny-gpt", "-o", "tiny").exit_code == 0
-    assert run(*page_of("tiny"), "a.html").exit_code == 0
+def test_an_exported_directory_shows_its_verification(tmp_path: Path) -> None:
+    done("export", "tiny-gpt", "-o", "tiny")
+    done(*page_of("tiny"), "a.html")
     text = (tmp_path / "a.html").read_text(encoding="utf-8")
     comparisons = json.loads((tmp_path / "tiny" / "build.json").read_text())["verification"]["comparisons"]
     verdict = f"{len(comparisons)} of {len(comparisons)} comparisons passed."
@@ -125,20 +110,20 @@ def test_an_exported_directory_shows_its_verification(run: Run, tmp_path: Path) 
     table = text.partition('<section id="verification">')[2].partition("</section>")[0]
     assert table.count("<tr>") == 1 + len(comparisons)
     assert all(f"{each['max_abs']:.1e}" in table for each in comparisons)
-    assert run(*page_of("tiny-gpt"), "a.html").exit_code == 0
+    done(*page_of("tiny-gpt"), "a.html")
     assert 'id="verification"' not in (tmp_path / "a.html").read_text(encoding="utf-8")
-    assert run(*page_of("tiny"), "a.html", "--no-digests").exit_code == 0
+    done(*page_of("tiny"), "a.html", "--no-digests")
     unread = (tmp_path / "a.html").read_text(encoding="utf-8")
     assert "Their contents were not compared with the recorded digests." in unread
     with (tmp_path / "tiny" / "model.onnx.data").open("r+b") as file:
         file.write(b"touched")
-    result = run(*page_of("tiny"), "a.html")
+    result = invoke(*page_of("tiny"), "a.html")
     told = "tiny has changed since it was exported: model.onnx.data has other contents than export.json records: "
     assert (result.exit_code, told in result.stderr.replace("\n  ", " ")) == (1, True)
     changed = (tmp_path / "a.html").read_text(encoding="utf-8")
     assert "The files have changed since they were exported, so no verification applies to them." in changed
     assert verdict not in changed
     assert "The files are those that were verified" not in changed
-    assert run("report", "tiny").exit_code == 0  # which shows no verification, and reads no weights
+    done("report", "tiny")  # which shows no verification, and reads no weights
     (tmp_path / "tiny" / "model.onnx.data").write_bytes(b"short")
-    assert run("report", "tiny").exit_code == 1
+    assert invoke("report", "tiny").exit_code == 1

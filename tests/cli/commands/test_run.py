@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +17,8 @@ import torch
 from PIL import Image
 from sklearn.datasets import load_sample_images
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
-from typer.testing import CliRunner
 
 import zoo
-from cli.app import app
 from exporters.preprocessing.images import read_images
 from exporters.runtime.encoding import EncoderRunner
 from exporters.runtime.exported import open_export
@@ -30,16 +27,12 @@ from specs.base.printable import printable
 from specs.forms.resolved import resolved
 from specs.language.writing import dump
 from tests.cli.process import ZOO, environment
+from tests.cli.program import as_json, done, invoke
 from tests.thinned import one_in
 from tests.zoo.tiny import bert, llava, t5, vit
 
-Run = Callable[..., Any]
 MLM = {"kind": "masked_language_modeling", "norm": {"kind": "layer_norm"}}
 TAGS = {"kind": "token_classification", "labels": 3}
-
-
-def invoke(*arguments: Any) -> Any:
-    return CliRunner().invoke(app, list(map(str, arguments)), prog_name="zoo")
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +52,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (place / f"{name}.yaml").write_text(dump(resolved(spec)))
     for name in [*specs, "tiny-gpt"]:
         reference = place / f"{name}.yaml" if name in specs else name
-        assert invoke("export", reference, "--no-verify", "-o", place / name).exit_code == 0
+        done("export", reference, "--no-verify", "-o", place / name)
     byte_names = sorted(pre_tokenizers.ByteLevel.alphabet())
     tokenizer = Tokenizer(models.BPE({name: i for i, name in enumerate(byte_names)}, []))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -92,7 +85,7 @@ def test_settings_of_the_checkpoint_are_applied_or_named(built, tmp_path):
     assert f"Not applied, as {file} states it: num_beams: 4." in " ".join(found.stderr.split())
     hint = "Decoding is greedy; --temperature 0.6 samples so."
     assert f"{file} states sampling with temperature 0.6, top_p 0.9. {hint}" in " ".join(found.stderr.split())
-    data = json.loads(invoke("run", place, "--ids", "1,2,3", "--max-new-tokens", 20, "--json").stdout)
+    data = as_json("run", place, "--ids", "1,2,3", "--max-new-tokens", 20)
     (sequence,) = data["sequences"]
     assert len({1, 2, 3, *sequence["ids"]}) == 23
     sampled = invoke("run", place, "--ids", "1,2,3", "--seed", 1)
@@ -121,9 +114,7 @@ def test_a_text_is_continued_as_it_comes(built: Path) -> None:
     assert result.stderr.startswith("8 tokens, stopped at --max-new-tokens (8)\nfirst token after ")
     assert " tokens/s; loaded in " in result.stderr
     assert result.stderr.endswith(" on CPU\n")
-    data = json.loads(
-        invoke("run", built / "tiny-gpt", "--text", "Grüße, ", "--max-new-tokens", "8", "--json").stdout
-    )
+    data = as_json("run", built / "tiny-gpt", "--text", "Grüße, ", "--max-new-tokens", "8")
     (sequence,) = data["sequences"]
     assert len(sequence["ids"]) == 8
     tokenizer = Tokenizer.from_file(str(built / "tiny-gpt" / "tokenizer.json"))
@@ -188,14 +179,14 @@ def test_vectors_with_their_cosines(built: Path) -> None:
     assert "... 8 numbers" in result.stdout
     assert "cosine" in result.stdout
     assert "2 texts in " in result.stderr
-    data = json.loads(invoke(*command, "--json").stdout)
+    data = as_json(*command)
     assert [len(vector) for vector in data["vectors"]] == [8, 8]
     assert data["similarities"][0][0] == pytest.approx(1)
     assert f"{data['similarities'][0][1]:.4f}" in result.stdout
 
 
 def test_classes(built: Path) -> None:
-    data = json.loads(invoke("run", built / "labels", "--ids", "1,2,3", "--json").stdout)
+    data = as_json("run", built / "labels", "--ids", "1,2,3")
     assert sum(data["probabilities"][0]) == pytest.approx(1)
     assert f"{max(data['probabilities'][0]):.2%}" in invoke("run", built / "labels", "--ids", "1,2,3").stdout
 
@@ -204,26 +195,20 @@ def test_outputs_of_other_heads_by_name_without_padding(built: Path) -> None:
     command = ["run", built / "tags", "--ids", "1,2,3", "--ids", "4"]
     model = zoo.build(str(built / "tags" / "spec.yaml"), weights="random")
     wanted = [model(torch.tensor([ids]))["logits"][0].tolist() for ids in ([1, 2, 3], [4])]
-    data = json.loads(invoke(*command, "--json").stdout)
+    data = as_json(*command)
     assert [[*outputs] for outputs in data["outputs"]] == [["logits"], ["logits"]]
     for outputs, logits in zip(data["outputs"], wanted, strict=True):
         np.testing.assert_allclose(outputs["logits"], logits, atol=1e-5)
-    result = invoke(*command)
-    assert result.exit_code == 0
+    result = done(*command)
     first = "  ".join(f"{value:+.4f}" for value in data["outputs"][1]["logits"][0])
-    assert [line.split() for line in result.stdout.splitlines()[2:]][1] == [
-        "4",
-        "logits",
-        "1",
-        "x",
-        "3",
-        *first.split(),
-    ]
+    assert [line.split() for line in result.splitlines()[2:]][1] == [
+        "4", "logits", "1", "x", "3", *first.split(),
+    ]  # fmt: skip
 
 
 def test_the_best_tokens_for_a_mask(built: Path) -> None:
     command = ["run", built / "masks", "--text", "a[MASK]c", "--tokenizer", built]
-    (masks,) = json.loads(invoke(*command, "--json").stdout)["masks"]
+    (masks,) = as_json(*command)["masks"]
     ((best, *_),) = masks
     assert f"{best['token']} {best['probability']:.1%}" in invoke(*command).stdout
 
@@ -293,10 +278,7 @@ def test_without_the_library_that_tokenizes(built: Path, monkeypatch: pytest.Mon
 
 
 def test_a_graph_without_weights(tmp_path: Path) -> None:
-    assert (
-        invoke("export", "tiny-gpt", "--weights", "none", "--no-verify", "-o", tmp_path / "out").exit_code
-        == 0
-    )
+    done("export", "tiny-gpt", "--weights", "none", "--no-verify", "-o", tmp_path / "out")
     told = refused(tmp_path / "out", "--ids", "1")
     assert (
         "out cannot be run: the export has no weights\n  Export it with --weights random or a path.\n" in told
@@ -313,7 +295,7 @@ def test_classes_of_images(built: Path, tmp_path: Path) -> None:
     assert "There is no preprocessor_config.json: images are resized to the model's size" in result.stderr
     assert "2 images in " in result.stderr
     one = ["--image", tmp_path / "flower.png"]
-    data = json.loads(invoke("run", built / "vit", *one, "--json").stdout)
+    data = as_json("run", built / "vit", *one)
     assert data["images"] == ["flower.png"]
     (shares,) = data["probabilities"]
     assert sum(shares) == pytest.approx(1)
@@ -336,7 +318,7 @@ def test_labels_have_the_names_of_the_checkpoint(built: Path, tmp_path: Path) ->
     Image.new("RGB", (9, 9)).save(tmp_path / "black.png")
     copy = tmp_path / "named"
     shutil.copytree(built / "vit", copy)
-    count = len(json.loads(invoke("run", copy, "--image", tmp_path, "--json").stdout)["probabilities"][0])
+    count = len(as_json("run", copy, "--image", tmp_path)["probabilities"][0])
     names = {str(label): f"animal {label}" for label in range(count)}
     (copy / "config.json").write_text(json.dumps({"id2label": names}))
     assert "animal 0" in invoke("run", copy, "--image", tmp_path).stdout
@@ -346,21 +328,16 @@ def test_labels_have_the_names_of_the_checkpoint(built: Path, tmp_path: Path) ->
 def test_words_about_an_image(tmp_path: Path) -> None:
     Image.new("RGB", (20, 30), "red").save(tmp_path / "red.png")
     small = [
-        "vocab_size=50",
-        "encoder.embedding.image_size=32",
-        "encoder.layers=1",
-        "decoder.layers=1",
-        "expect={}",
-    ]
+        "vocab_size=50", "encoder.embedding.image_size=32", "encoder.layers=1", "decoder.layers=1", "expect={}",
+    ]  # fmt: skip
     changes = [part for change in small for part in ("--set", change)]
-    assert invoke("export", "vit-gpt2", *changes, "--no-verify", "-o", tmp_path / "out").exit_code == 0
+    done("export", "vit-gpt2", *changes, "--no-verify", "-o", tmp_path / "out")
     run = [tmp_path / "out", "--image", tmp_path / "red.png", "--max-new-tokens", "4"]
-    result = invoke("run", *run)
-    assert result.exit_code == 0
-    data = json.loads(invoke("run", *run, "--json").stdout)
+    result = done("run", *run)
+    data = as_json("run", *run)
     (sequence,) = data["sequences"]
     assert sequence["image"] == "red.png"
-    assert result.stdout == ",".join(map(str, sequence["ids"])) + "\n"
+    assert result == ",".join(map(str, sequence["ids"])) + "\n"
     assert len(sequence["ids"]) == 4
 
 
@@ -368,7 +345,7 @@ def test_words_about_an_image(tmp_path: Path) -> None:
 def test_a_text_about_an_image(built: Path, tmp_path: Path) -> None:
     Image.new("RGB", (9, 9), "red").save(tmp_path / "red.png")
     (tmp_path / "llava.yaml").write_text(dump(resolved(llava(vocab_size=300))))
-    assert invoke("export", tmp_path / "llava.yaml", "--no-verify", "-o", tmp_path / "out").exit_code == 0
+    done("export", tmp_path / "llava.yaml", "--no-verify", "-o", tmp_path / "out")
     tokenizer = Tokenizer.from_file(str(built / "tiny-gpt" / "tokenizer.json"))
     tokenizer.add_special_tokens(["<s>"])
     first = tokenizer.token_to_id("<s>")
@@ -384,7 +361,7 @@ def test_a_text_about_an_image(built: Path, tmp_path: Path) -> None:
 
 
 def test_a_graph_that_is_damaged(tmp_path: Path) -> None:
-    assert invoke("export", "tiny-gpt", "--no-verify", "-o", tmp_path / "out").exit_code == 0
+    done("export", "tiny-gpt", "--no-verify", "-o", tmp_path / "out")
     kept = (tmp_path / "out" / "model.onnx.data").read_bytes()
     (tmp_path / "out" / "model.onnx.data").unlink()
     told = refused(tmp_path / "out", "--ids", "1")
@@ -399,7 +376,7 @@ def test_a_graph_that_is_damaged(tmp_path: Path) -> None:
 
 def test_ctrl_c_ends_a_text_that_is_being_generated(tmp_path: Path) -> None:
     long = ["--set", "context_length=30000"]
-    assert invoke("export", "tiny-gpt", *long, "--no-verify", "-o", tmp_path / "out").exit_code == 0
+    done("export", "tiny-gpt", *long, "--no-verify", "-o", tmp_path / "out")
     process = subprocess.Popen(
         [*ZOO, "run", "out", "--ids", "1,2", "--max-new-tokens", "29000"],
         cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,

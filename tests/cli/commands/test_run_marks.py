@@ -19,9 +19,7 @@ from transformers import (
 )
 from transformers.models.gemma3.image_processing_pil_gemma3 import Gemma3ImageProcessorPil
 from transformers.models.siglip.image_processing_pil_siglip import SiglipImageProcessorPil
-from typer.testing import CliRunner
 
-from cli.app import app
 from cli.attending.reading import AttendInputs
 from exporters.export import export
 from exporters.preprocessing.images import Pixels
@@ -31,6 +29,7 @@ from exporters.runtime.text import find_text
 from exporters.steps.options import ExportOptions
 from specs.base.errors import UserError
 from specs.language.load import load
+from tests.cli.program import done
 from tests.exporters.preprocessing.test_tiles import internvl_processor, save_tokenizer
 from tests.parity.reference import build
 from zoo import import_checkpoint
@@ -162,8 +161,6 @@ def test_a_text_about_images(tmp_path: Path) -> None:
         options += ["--image", tmp_path / f"{i}.png"]
     export(import_checkpoint(place), tmp_path / "x", ExportOptions(weights=str(place), verify=False))
     arguments = ["run", tmp_path / "x", *options, "--text", TEXT, "--max-new-tokens", 8, "--json"]
-    result = CliRunner(env={"COLUMNS": "160"}).invoke(app, list(map(str, arguments)), prog_name="zoo")
-    assert result.exit_code == 0, result.output
-    (found,) = json.loads(result.stdout)["sequences"]
+    (found,) = json.loads(done(*arguments))["sequences"]
     assert found["prompt_ids"] == given["input_ids"][0].tolist()
     assert found["ids"] == expected

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,24 +9,19 @@ import pytest
 import torch
 from PIL import Image
 from sklearn.datasets import load_sample_images
-from typer.testing import CliRunner
 
 import zoo
-from cli.app import app
 from exporters.preprocessing.images import read_images
 from exporters.runtime.exported import open_export
 from specs.forms.resolved import resolved
 from specs.language.writing import dump
+from tests.cli.program import as_json, done, invoke, refused
 from tests.thinned import one_in
 from tests.zoo.tiny import clip, owlvit
 
 IDS = [[3, 9, 4], [5, 6, 7, 9], [9]]
 TEXTS = [",".join(map(str, ids)) for ids in IDS]
 GIVEN = [part for text in TEXTS for part in ("--ids", text)]
-
-
-def invoke(*arguments: Any) -> Any:
-    return CliRunner(env={"COLUMNS": "160"}).invoke(app, list(map(str, arguments)), prog_name="zoo")
 
 
 @pytest.fixture(scope="module")
@@ -38,8 +32,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, head in heads.items():
         spec = clip(name=f"tiny-{name}", head={"kind": "contrastive", "log_scale": 1.0, **head})
         (place / f"{name}.yaml").write_text(dump(resolved(spec)))
-        result = invoke("export", place / f"{name}.yaml", "--no-verify", "-o", place / name)
-        assert result.exit_code == 0, result.output
+        done("export", place / f"{name}.yaml", "--no-verify", "-o", place / name)
     (place / "images").mkdir()
     for name, image in zip(("temple", "flower"), load_sample_images().images, strict=True):
         Image.fromarray(image).save(place / "images" / f"{name}.png")
@@ -58,9 +51,7 @@ def wanted_scores(export: Path, images: list[Path]) -> torch.Tensor:
 @pytest.mark.parametrize("name", ["clip", "siglip"])
 def test_data(name: str, place: Path) -> None:
     """Scores are those of the PyTorch model; those of an image's texts compete, unless the head has a bias."""
-    result = invoke("run", place / name, "--image", place / "images", *GIVEN, "--json")
-    assert result.exit_code == 0, result.stderr
-    data = json.loads(result.stdout)
+    data = as_json("run", place / name, "--image", place / "images", *GIVEN)
     assert data["name"] == f"tiny-{name}"
     assert (data["images"], data["texts"]) == (["flower.png", "temple.png"], TEXTS)
     wanted = wanted_scores(place / name, [place / "images" / image for image in data["images"]])
@@ -74,17 +65,16 @@ def test_data(name: str, place: Path) -> None:
 
 def test_boxes_are_for_a_client(place: Path, tmp_path: Path) -> None:
     (tmp_path / "owlvit.yaml").write_text(dump(resolved(owlvit())))
-    assert invoke("export", tmp_path / "owlvit.yaml", "--no-verify", "-o", tmp_path / "out").exit_code == 0
-    refused = invoke("run", tmp_path / "out", "--image", place / "images", *GIVEN)
-    assert refused.exit_code == 2
-    assert "tiny-owlvit finds boxes, and only scores of whole images are shown here" in refused.stderr
-    assert "zero-shot-object-detection" in refused.stderr
+    done("export", tmp_path / "owlvit.yaml", "--no-verify", "-o", tmp_path / "out")
+    message = refused("run", tmp_path / "out", "--image", place / "images", *GIVEN)
+    assert "tiny-owlvit finds boxes, and only scores of whole images are shown here" in message
+    assert "zero-shot-object-detection" in message
 
 
 def test_table(place: Path) -> None:
     """The texts of each image, the best first, as the data has them."""
     command = ["run", place / "clip", "--image", place / "images" / "temple.png", *GIVEN]
-    result, data = invoke(*command), json.loads(invoke(*command, "--json").stdout)
+    result, data = invoke(*command), as_json(*command)
     assert result.exit_code == 0, result.stderr
     header, _, *rows = [line.split() for line in result.stdout.splitlines()]
     assert header == ["image", "text", "score", "probability"]
@@ -110,6 +100,4 @@ def test_table(place: Path) -> None:
 )  # fmt: skip
 def test_refused(arguments: list[str], message: str, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(place)
-    result = invoke("run", "clip", *arguments)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert message in result.stderr
+    assert message in refused("run", "clip", *arguments)

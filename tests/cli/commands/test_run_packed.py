@@ -17,14 +17,12 @@ from transformers import (
     Qwen3_5ForConditionalGeneration,
 )
 from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
-from typer.testing import CliRunner
 
-from cli.app import app
-from exporters.export import export
 from exporters.runtime.marked_prompts import marked_ids
 from exporters.runtime.text import find_text
-from exporters.steps.options import ExportOptions
 from specs.language.load import load
+from tests.cli.program import done
+from tests.exporters.models import written
 from tests.exporters.preprocessing.test_tiles import save_tokenizer
 from tests.parity.families.vision_language import test_qwen2_vl, test_qwen3_5
 from tests.parity.reference import build
@@ -92,11 +90,8 @@ def test_a_text_about_images_of_different_sizes(family: str, target: str, tmp_pa
     for i, photo in enumerate(photos):
         photo.save(tmp_path / f"{i}.png")
         options += ["--image", tmp_path / f"{i}.png"]
-    made = ExportOptions(weights=str(place), verify=False, target=target)
-    export(import_checkpoint(place), tmp_path / "x", made)
+    written(import_checkpoint(place), tmp_path / "x", weights=str(place), verify=False, target=target)
     arguments = ["run", tmp_path / "x", *options, "--text", SAID, "--max-new-tokens", 8, "--json"]
-    result = CliRunner(env={"COLUMNS": "160"}).invoke(app, list(map(str, arguments)), prog_name="zoo")
-    assert result.exit_code == 0, result.output
-    (found,) = json.loads(result.stdout)["sequences"]
+    (found,) = json.loads(done(*arguments))["sequences"]
     assert found["prompt_ids"] == ids
     assert found["ids"] == told[0, len(ids) :].tolist()

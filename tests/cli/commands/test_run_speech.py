@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from tokenizers import Tokenizer
-from typer.testing import CliRunner
 
-from cli.app import app
 from exporters.layouts.ctc_tokenizer import collapsing_tokenizer
 from exporters.runtime.text import TextTokenizer
 from exporters.runtime.transcripts import CharacterVocabulary, collapsed, separated, spoken_text
+from tests.cli.program import as_json, done, invoke, refused
 from tests.exporters.preprocessing.test_audio import recorded
 from tests.parity.speech import (
     WORDS,
@@ -28,20 +26,15 @@ from tests.parity.speech import (
 )
 
 
-def invoke(*arguments: Any) -> Any:
-    return CliRunner().invoke(app, list(map(str, arguments)), prog_name="zoo")
-
-
 @pytest.mark.slow
 def test_the_transcript_is_that_of_the_reference(tmp_path: Path) -> None:
     origin, sounds = tmp_path / "reference", tmp_path / "sounds"
     for place in (origin, sounds):
         place.mkdir()
     reference = reference_of(origin)
-    assert invoke("import", origin, "-o", tmp_path / "letters.yaml").exit_code == 0
+    done("import", origin, "-o", tmp_path / "letters.yaml")
     export = ["export", tmp_path / "letters.yaml", "--weights", origin, "-o", tmp_path / "onnx"]
-    result = invoke(*export)
-    assert result.exit_code == 0, result.output
+    done(*export)
     expected, processor = [], processor_of(origin)
     for name, seconds in (("a", 0.4), ("bb", 0.7)):
         path = recorded(sounds / f"{name}.wav", seconds)
@@ -57,7 +50,7 @@ def test_the_transcript_is_that_of_the_reference(tmp_path: Path) -> None:
     assert "2 recordings in " in result.stderr
     one = ["run", tmp_path / "onnx", "--audio", sounds / "bb.wav"]
     assert invoke(*one).stdout == f"{expected[1]}\n"
-    data = json.loads(invoke(*one, "--json").stdout)
+    data = as_json(*one)
     assert data["recordings"] == ["bb.wav"]
     assert data["transcripts"][0]["text"] == expected[1]
     for name in ("vocab.json", "tokenizer_config.json"):
@@ -71,9 +64,8 @@ def test_the_transcript_of_a_spectrogram_is_that_of_the_reference(tmp_path: Path
     for place in (origin, sounds):
         place.mkdir()
     reference, processor = parakeet_of(origin), parakeet_processor()
-    assert invoke("import", origin, "-o", tmp_path / "pieces.yaml").exit_code == 0
-    result = invoke("export", tmp_path / "pieces.yaml", "--weights", origin, "-o", tmp_path / "onnx")
-    assert result.exit_code == 0, result.output
+    done("import", origin, "-o", tmp_path / "pieces.yaml")
+    done("export", tmp_path / "pieces.yaml", "--weights", origin, "-o", tmp_path / "onnx")
     expected = []
     for name, seconds in (("a", 0.9), ("bb", 1.37)):
         path = recorded(sounds / f"{name}.wav", seconds)
@@ -82,16 +74,11 @@ def test_the_transcript_of_a_spectrogram_is_that_of_the_reference(tmp_path: Path
         with torch.no_grad():
             labels = reference(**given).logits.argmax(-1)[0, : -(-(len(samples) // 160) // 8)]
         expected.append(processor.decode(labels.tolist(), skip_special_tokens=True).strip())
-    result = invoke("run", tmp_path / "onnx", "--audio", sounds)
-    assert result.exit_code == 0, result.output
-    assert result.stdout.splitlines() == [f"a.wav -> {expected[0]}", f"bb.wav -> {expected[1]}"]
+    result = done("run", tmp_path / "onnx", "--audio", sounds)
+    assert result.splitlines() == [f"a.wav -> {expected[0]}", f"bb.wav -> {expected[1]}"]
     assert len(set(expected)) == 2
-    judged = invoke("eval", tmp_path / "onnx", "--against", origin, "--data", sounds)
-    assert judged.exit_code == 0, judged.output
-    attended = invoke(
-        "attend", tmp_path / "pieces.yaml", "--weights", origin, "--audio", sounds / "a.wav", "--json"
-    )
-    assert attended.exit_code == 0, attended.output
+    done("eval", tmp_path / "onnx", "--against", origin, "--data", sounds)
+    done("attend", tmp_path / "pieces.yaml", "--weights", origin, "--audio", sounds / "a.wav", "--json")
 
 
 @pytest.mark.slow
@@ -100,18 +87,16 @@ def test_an_encoder_decoder_generates_for_each_recording(tmp_path: Path) -> None
     for place in (origin, sounds):
         place.mkdir()
     reference = moonshine_of(origin)
-    assert invoke("import", origin, "-o", tmp_path / "moon.yaml").exit_code == 0
-    result = invoke("export", tmp_path / "moon.yaml", "--weights", origin, "-o", tmp_path / "onnx")
-    assert result.exit_code == 0, result.output
+    done("import", origin, "-o", tmp_path / "moon.yaml")
+    done("export", tmp_path / "moon.yaml", "--weights", origin, "-o", tmp_path / "onnx")
     expected = []
     for name, seconds in (("a", 0.4), ("bb", 0.7)):
         path = recorded(sounds / f"{name}.wav", seconds)
         samples = np.frombuffer(path.read_bytes()[44:], "<i2").astype(np.float32) / 32768
         expected.append(",".join(map(str, generated(reference, torch.from_numpy(samples), 5))))
     options = ["--max-new-tokens", "5", "--stop", "999"]
-    result = invoke("run", tmp_path / "onnx", "--audio", sounds, *options)
-    assert result.exit_code == 0, result.output
-    assert result.stdout.splitlines() == [f"a.wav -> {expected[0]}", f"bb.wav -> {expected[1]}"]
+    result = done("run", tmp_path / "onnx", "--audio", sounds, *options)
+    assert result.splitlines() == [f"a.wav -> {expected[0]}", f"bb.wav -> {expected[1]}"]
     one = invoke("run", tmp_path / "onnx", "--audio", sounds / "bb.wav", *options)
     assert one.stdout == f"{expected[1]}\n"
 
@@ -152,12 +137,12 @@ def test_repetitions_are_dropped_before_blanks() -> None:
 
 @pytest.mark.slow
 def test_a_model_of_speech_takes_recordings_alone(tmp_path: Path) -> None:
-    result = invoke("export", "wav2vec2-base-960h", "--set", "encoder.layers=1", "--set", "expect={}", "--no-verify",
-                    "-o", tmp_path / "out")  # fmt: skip
-    assert result.exit_code == 0, result.output
-    refused = invoke("run", tmp_path / "out", "--ids", "1,2")
-    assert refused.exit_code == 2
-    assert "takes input_values, which --ids does not give\n  Pass --audio." in refused.stderr
+    done(
+        "export", "wav2vec2-base-960h", "--set", "encoder.layers=1", "--set", "expect={}", "--no-verify", "-o",
+        tmp_path / "out",
+    )  # fmt: skip
+    message = refused("run", tmp_path / "out", "--ids", "1,2")
+    assert "takes input_values, which --ids does not give\n  Pass --audio." in message
     path = recorded(tmp_path / "a.wav", 0.3)
     result = invoke("run", tmp_path / "out", "--audio", path)
     assert result.exit_code == 0, result.output

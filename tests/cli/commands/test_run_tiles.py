@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -19,20 +18,15 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 from transformers.models.idefics3.image_processing_pil_idefics3 import Idefics3ImageProcessorPil
-from typer.testing import CliRunner
 
-from cli.app import app
 from exporters.export import export
 from exporters.steps.options import ExportOptions
+from tests.cli.program import done, refused
 from tests.exporters.preprocessing.test_tiles import MARKS, internvl_processor, save_tokenizer
 from tests.parity.reference import build
 from zoo import import_checkpoint
 
 TEXT = "Here: <image>\nand <image>!"
-
-
-def invoke(*arguments: Any) -> Any:
-    return CliRunner(env={"COLUMNS": "160"}).invoke(app, list(map(str, arguments)), prog_name="zoo")
 
 
 @pytest.mark.slow
@@ -69,16 +63,14 @@ def test_a_text_about_images_in_tiles(tmp_path: Path) -> None:
         part for i, photo in enumerate(photos) for part in ("--image", _saved(photo, tmp_path / f"{i}.png"))
     ]
     export(import_checkpoint(place), tmp_path / "x", ExportOptions(weights=str(place), verify=False))
-    result = invoke("run", tmp_path / "x", *options, "--text", TEXT, "--max-new-tokens", 8, "--json")
-    assert result.exit_code == 0, result.output
-    (found,) = json.loads(result.stdout)["sequences"]
+    result = done("run", tmp_path / "x", *options, "--text", TEXT, "--max-new-tokens", 8, "--json")
+    (found,) = json.loads(result)["sequences"]
     assert found["prompt_ids"] == given["input_ids"][0].tolist()
     assert found["ids"] == expected
 
     (tmp_path / "x/tokenizer.json").unlink()
-    result = invoke("run", tmp_path / "x", *options, "--ids", "257,257", "--max-new-tokens", 8)
-    assert result.exit_code == 2
-    assert "--image needs a tokenizer, whose tokens mark the tiles of an image" in result.stderr
+    message = refused("run", tmp_path / "x", *options, "--ids", "257,257", "--max-new-tokens", 8)
+    assert "--image needs a tokenizer, whose tokens mark the tiles of an image" in message
 
 
 @pytest.mark.slow
@@ -107,9 +99,8 @@ def test_a_text_about_images_in_tiles_of_internvl(tmp_path: Path, monkeypatch: p
         )
     export(import_checkpoint(place), tmp_path / "x", ExportOptions(weights=str(place), verify=False))
     image = _saved(photo, tmp_path / "a.png")
-    result = invoke("run", tmp_path / "x", "--image", image, "--text", text, "--max-new-tokens", 8, "--json")
-    assert result.exit_code == 0, result.output
-    (found,) = json.loads(result.stdout)["sequences"]
+    result = done("run", tmp_path / "x", "--image", image, "--text", text, "--max-new-tokens", 8, "--json")
+    (found,) = json.loads(result)["sequences"]
     assert found["prompt_ids"] == given["input_ids"][0].tolist()
     assert found["ids"] == told[0, given["input_ids"].shape[1] :].tolist()
 

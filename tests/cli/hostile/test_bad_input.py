@@ -17,28 +17,20 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import save_file
-from typer.testing import CliRunner
 
-from cli.app import app
 from specs.language.load import load
 from tests.cli.process import environment, zoo
+from tests.cli.program import invoke
 from tests.thinned import one_in
 from zoo.builder import assemble
 from zoo.weights.random import RandomWeights
 
-Run = Callable[..., Any]
+pytestmark = pytest.mark.usefixtures("empty_directory")
 
 
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs the program within this process, in an empty directory."""
-    monkeypatch.chdir(tmp_path)
-    return lambda *arguments: CliRunner().invoke(app, arguments, prog_name="zoo")
-
-
-def refused(run: Run, *arguments: str) -> str:
+def refused(*arguments: str) -> str:
     """What is told of a mistake, on stderr, and as data under ``--json``."""
-    result, data = run(*arguments), run(*arguments, "--json")
+    result, data = invoke(*arguments), invoke(*arguments, "--json")
     assert (result.exit_code, result.stdout) == (2, "")
     assert (data.exit_code, data.stderr) == (2, "")
     errors = json.loads(data.stdout)["errors"]
@@ -102,16 +94,16 @@ SPECS = [
 
 
 @pytest.mark.parametrize(("text", "message"), SPECS)
-def test_a_wrong_spec(run: Run, tmp_path: Path, text: str, message: str) -> None:
+def test_a_wrong_spec(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "spec.yaml").write_text(text, encoding="utf-8")
-    assert message in refused(run, "show", "spec.yaml")
+    assert message in refused("show", "spec.yaml")
 
 
-def test_a_circle_through_other_directories(run: Run, tmp_path: Path) -> None:
+def test_a_circle_through_other_directories(tmp_path: Path) -> None:
     for name, other in (("a", "b"), ("b", "a")):
         (tmp_path / name).mkdir()
         (tmp_path / name / "spec.yaml").write_text(f"extends: ../{other}/spec.yaml\n")
-    assert "must not form a cycle: spec.yaml -> spec.yaml -> spec.yaml" in refused(run, "show", "a/spec.yaml")
+    assert "must not form a cycle: spec.yaml -> spec.yaml -> spec.yaml" in refused("show", "a/spec.yaml")
 
 
 @pytest.mark.parametrize(
@@ -123,9 +115,9 @@ def test_a_circle_through_other_directories(run: Run, tmp_path: Path) -> None:
         (b"x" * 1_000_001, "spec.yaml: a spec must be at most 1,000,000 bytes\n  Keep weights and data in other files.\n"),
     ],
 )  # fmt: skip
-def test_a_file_that_is_not_text_is_refused(run: Run, tmp_path: Path, content: bytes, message: str) -> None:
+def test_a_file_that_is_not_text_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
     (tmp_path / "spec.yaml").write_bytes(content)
-    assert message in refused(run, "show", "spec.yaml")
+    assert message in refused("show", "spec.yaml")
 
 
 @pytest.mark.parametrize(
@@ -145,8 +137,8 @@ def test_a_file_that_is_not_text_is_refused(run: Run, tmp_path: Path, content: b
         ("", "A model must be a preset, a file, a checkpoint or a hub repository\n  value: ''\n"),
     ],
 )
-def test_a_spec_that_is_not_there(run: Run, spec: str, message: str) -> None:
-    assert message in refused(run, "show", spec)
+def test_a_spec_that_is_not_there(spec: str, message: str) -> None:
+    assert message in refused("show", spec)
 
 
 @pytest.mark.parametrize(
@@ -171,8 +163,8 @@ def test_a_spec_that_is_not_there(run: Run, spec: str, message: str) -> None:
         ("nope.a=1", "nope: is not a known key\n"),
     ],
 )  # fmt: skip
-def test_a_wrong_assignment(run: Run, assignment: str, message: str) -> None:
-    told = refused(run, "show", "tiny-gpt", "--set", assignment)
+def test_a_wrong_assignment(assignment: str, message: str) -> None:
+    told = refused("show", "tiny-gpt", "--set", assignment)
     assert told.startswith(f"--set {assignment}: ")
     assert message in told
 
@@ -237,10 +229,10 @@ WEIGHTS: list[tuple[Callable[[dict[str, torch.Tensor], Path], Any], str]] = [
 @one_in(4)
 @pytest.mark.parametrize(("make", "message"), WEIGHTS)
 def test_wrong_weights(
-    run: Run, tmp_path: Path, tensors: dict[str, torch.Tensor], make: Callable[..., Any], message: str
+    tmp_path: Path, tensors: dict[str, torch.Tensor], make: Callable[..., Any], message: str
 ) -> None:
     make(tensors, tmp_path / "weights")
-    assert message in refused(run, "export", "tiny-gpt", "--weights", "weights", "-o", "out")
+    assert message in refused("export", "tiny-gpt", "--weights", "weights", "-o", "out")
     assert {path.name for path in tmp_path.iterdir()} <= {"weights"}
 
 
@@ -267,18 +259,18 @@ def test_wrong_weights(
         (["-o", "/proc/x"], "/proc/x cannot be written: No such file or directory.\n  Choose another directory.\n"),
     ],
 )  # fmt: skip
-def test_wrong_options(run: Run, tmp_path: Path, command: str, options: list[str], message: str) -> None:
+def test_wrong_options(tmp_path: Path, command: str, options: list[str], message: str) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "foreign").mkdir()
     (tmp_path / "foreign" / "notes").touch()
-    assert message in refused(run, command, "tiny-gpt", *options)
+    assert message in refused(command, "tiny-gpt", *options)
     assert {path.name for path in tmp_path.iterdir()} == {"file", "foreign"}
 
 
 @pytest.mark.parametrize("arguments", [["frobnicate"], ["show"], ["show", "a", "b"], ["params", "gpt2", "--depth", "-1"],
                                        ["list", "--architecture", "encodr"], ["list", "gptt"], ["show", "gpt2", "--sett", "a=1"]])  # fmt: skip
-def test_a_wrong_command_line(run: Run, arguments: list[str]) -> None:
-    refused(run, *arguments)
+def test_a_wrong_command_line(arguments: list[str]) -> None:
+    refused(*arguments)
 
 
 # -------------------------------------------------------------------------------------------------- too large
@@ -287,11 +279,11 @@ def test_a_wrong_command_line(run: Run, arguments: list[str]) -> None:
 @one_in(2)
 @pytest.mark.parametrize("command", ["build", "export"])
 def test_an_export_larger_than_the_disk_is_refused_before_it_starts(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
     usage = shutil.disk_usage(tmp_path)._replace(free=68_000_000_000)  # others write to it meanwhile
     monkeypatch.setattr("zoo.files.destination.shutil.disk_usage", lambda path: usage)
-    told = refused(run, command, "gpt3-175b")
+    told = refused(command, "gpt3-175b")
     assert "build/gpt3-175b needs 698.4 GB, and its disk has 68.0 GB free" in told
     assert not list(tmp_path.iterdir())
 
@@ -300,10 +292,10 @@ def test_an_export_larger_than_the_disk_is_refused_before_it_starts(
     ("options", "needs"), [(["--weights", "none"], "Verification, on a reduced model of "), (["--via", "torch"], "--via torch needs ")]
 )  # fmt: skip
 def test_too_little_memory_is_reported(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], needs: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], needs: str
 ) -> None:
     monkeypatch.setattr("exporters.verification.verified_model.available_memory", lambda: 300_010_000)
-    told = refused(run, "export", "gpt2", *options)
+    told = refused("export", "gpt2", *options)
     assert told.startswith(needs)
     assert "of memory, and 10.0 kB are free\n  Use a larger machine, or export with --" in told
 
@@ -333,8 +325,8 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", str(place)], check=True)
 
 
-def test_a_disk_too_small_is_reported_before_writing(run: Run, small_disk: Path) -> None:
-    told = refused(run, "export", "tiny-gpt", "--no-verify", "-o", str(small_disk / "out"))
+def test_a_disk_too_small_is_reported_before_writing(small_disk: Path) -> None:
+    told = refused("export", "tiny-gpt", "--no-verify", "-o", str(small_disk / "out"))
     assert f"{small_disk}/out needs 894.5 kB, and its disk has 614.4 kB free.\n" in told
     assert not list(small_disk.iterdir())
 
@@ -347,11 +339,11 @@ def test_a_disk_too_small_is_reported_before_writing(run: Run, small_disk: Path)
     ],
 )
 def test_a_disk_that_fills_up(
-    run: Run, small_disk: Path, monkeypatch: pytest.MonkeyPatch, via: str, reason: str
+    small_disk: Path, monkeypatch: pytest.MonkeyPatch, via: str, reason: str
 ) -> None:
     monkeypatch.setattr("exporters.export.check_destination", lambda *_: None)
     monkeypatch.setattr("exporters.steps.request.check_destination", lambda *_: None)
-    told = refused(run, "export", "tiny-gpt", "--no-verify", "--via", via, "-o", str(small_disk / "out"))
+    told = refused("export", "tiny-gpt", "--no-verify", "--via", via, "-o", str(small_disk / "out"))
     assert told.startswith(f"{small_disk}/out cannot be written: {reason}")
     assert not list(small_disk.iterdir())
 

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from cli.app import app
+from tests.cli.program import done, invoke
 
 Run = Callable[..., Any]
 
@@ -28,22 +27,18 @@ VALUES: tuple[Any, ...] = (
     None, True, -1, 0, 10**30, 1e300, "", "x", "../../etc/passwd", "/etc/passwd", "\x1b[31m", [], [[]], {}, {"a": 1},
 )  # fmt: skip
 CONTENTS = {
-    "nothing": b"",
-    "no text": b"\xff\xfe\x00",
-    "another value": b"[1]",
-    "cut": b'{"format": 2, "zoo": "0',
-    "deep": b'{"format":' + b"[" * 1_000_000,
-    "no number": b'{"format": NaN}',
+    "nothing": b"", "no text": b"\xff\xfe\x00", "another value": b"[1]", "cut": b'{"format": 2, "zoo": "0',
+    "deep": b'{"format":' + b"[" * 1_000_000, "no number": b'{"format": NaN}',
     "the first format": b'{"zoo": "0.1", "target": "cpu", "files": {}, "graphs": {}}',
     "another file": b'{"name": "x"}',
-}
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An export of a tiny model."""
     place = tmp_path_factory.mktemp("original") / "export"
-    assert CliRunner().invoke(app, ["export", "tiny-gpt", "-o", str(place), "--no-verify"]).exit_code == 0
+    done("export", "tiny-gpt", "-o", str(place), "--no-verify")
     build = json.loads((place / "build.json").read_text())
     comparison = {
         "case": "one token", "shape": "1 x 1", "output": "logits", "max_abs": 1e-7, "max_rel": 1e-7,
@@ -65,7 +60,7 @@ def run(original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.setenv("COLUMNS", "200")
 
     def command(*arguments: str) -> Any:
-        result = CliRunner().invoke(app, arguments, prog_name="zoo")
+        result = invoke(*arguments)
         assert result.exception is None or isinstance(result.exception, SystemExit), (
             arguments,
             result.exception,

@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from cli.app import app
 from cli.options.default_directory import checkpoint_directory, export_directory
 from exporters.steps.options import ExportOptions
 from specs.files.export_options import mark_of
+from tests.cli.program import done
 from zoo.record.records import ShapingRecord
 
 
@@ -54,6 +53,6 @@ def test_exports_of_other_precisions_do_not_replace_each_other(
     commands = [["export"], ["export", "--precision", "int8"], ["convert"], ["convert", "--dtype", "fp16"]]
     for command, *options in commands:
         verify = ["--no-verify"] if command == "export" else []
-        assert CliRunner().invoke(app, [command, "bert-tiny", *verify, *options]).exit_code == 0
+        done(command, "bert-tiny", *verify, *options)
     names = ["bert-tiny", "bert-tiny-checkpoint", "bert-tiny-checkpoint-fp16", "bert-tiny-int8"]
     assert sorted(path.name for path in Path("build").iterdir()) == names

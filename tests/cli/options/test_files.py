@@ -10,11 +10,10 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
-from typer.testing import CliRunner, Result
 
-from cli.app import app
 from cli.options.files import ENDINGS, check_place, write_own, write_whole
 from specs.base.errors import UserError
+from tests.cli.program import done, refused
 
 
 def png() -> bytes:
@@ -32,10 +31,6 @@ CONTENTS = {
     ".json": json.dumps({"name": "x"}, indent=2).encode() + b"\n",
     ".png": png(),
 }
-
-
-def zoo(*arguments: str) -> Result:
-    return CliRunner().invoke(app, list(arguments), prog_name="zoo")
 
 
 @pytest.mark.parametrize("kind", ENDINGS)
@@ -89,9 +84,7 @@ def test_nothing_but_regular_files_is_replaced(
     told = f"{place} is {kind}, and only regular files are replaced.\n  {fix}\n"
     commands = [["draw", "tiny-gpt", "--format", "svg", "-o", place], ["report", "tiny-gpt", "--html", place]]
     for command in commands:
-        result = zoo(*command)
-        assert (result.exit_code, result.stdout) == (2, "")
-        assert result.stderr == told.replace("--output", command[-2].replace("-o", "--output"))
+        assert refused(*command) == told.replace("--output", command[-2].replace("-o", "--output"))
     with pytest.raises(UserError, match="only regular files are replaced"):
         write_whole(Path(place), b"spec")
     assert sorted(os.listdir(tmp_path)) == before
@@ -102,7 +95,7 @@ def test_names_that_others_guess_are_not_followed(tmp_path: Path, monkeypatch: p
     monkeypatch.chdir(tmp_path)
     (tmp_path / "victim").write_text("mine")
     (tmp_path / ".x.svg.partial").symlink_to("victim")
-    assert zoo("draw", "tiny-gpt", "-o", "x.svg").exit_code == 0
+    done("draw", "tiny-gpt", "-o", "x.svg")
     assert (tmp_path / "victim").read_text() == "mine"
     assert sorted(os.listdir(tmp_path)) == [".x.svg.partial", "victim", "x.svg"]
 
@@ -113,9 +106,8 @@ def test_a_drawing_does_not_replace_a_file_of_the_users(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / name).write_text("mine")
-    result = zoo("draw", "tiny-gpt", "-o", name)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr.startswith(f"{name} was not written by zoo, and is not replaced.")
+    message = refused("draw", "tiny-gpt", "-o", name)
+    assert message.startswith(f"{name} was not written by zoo, and is not replaced.")
     assert (tmp_path / name).read_text() == "mine"
 
 

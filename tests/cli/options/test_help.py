@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 from typer.main import get_command
-from typer.testing import CliRunner
 
 from cli.app import app
 from cli.terminal.command_table import FUNCTIONS
 from cli.terminal.option_groups import DETAILS, FIRST, OUTPUT, RENAMED
+from tests.cli.program import invoke, refused
 
 PROGRAM: Any = get_command(app)
 ROOT = PROGRAM.make_context("zoo", ["list"], resilient_parsing=True)
@@ -47,10 +47,6 @@ def options_of(name: str) -> list[Any]:
 @pytest.fixture(autouse=True)
 def terminal(monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-
-
-def run(*arguments: str) -> Any:
-    return CliRunner().invoke(app, [*arguments], prog_name="zoo")
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -109,17 +105,16 @@ def test_an_option_has_one_meaning_in_all_commands():
 def test_an_old_name_says_the_new_one(command, old):
     now = RENAMED[command, old]
     assert now in {name for option in options_of(command) for name in option.opts}
-    result = run(command, "x", old, "y")
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == f"zoo {command} has no option {old}: it is {now} now.\n  Pass {now}.\n"
+    message = refused(command, "x", old, "y")
+    assert message == f"zoo {command} has no option {old}: it is {now} now.\n  Pass {now}.\n"
 
 
 def test_help_all_describes_everything():
-    first, whole = run("export", "--help").stdout, run("export", "--help-all").stdout
+    first, whole = invoke("export", "--help").stdout, invoke("export", "--help-all").stdout
     assert "--block-size" not in first
     assert "--help-all also describes Random weights, Graphs, KV cache, int4 only, Quality." in first
     assert "\nint4 only:\n  --block-size 32|64|128" in whole
-    assert run("export", "gpt2", "--", "--help-all").exit_code == 2  # an argument, not the option
+    assert invoke("export", "gpt2", "--", "--help-all").exit_code == 2  # an argument, not the option
 
 
 @pytest.mark.parametrize(
@@ -133,4 +128,4 @@ def test_help_all_describes_everything():
     ],
 )
 def test_usage_can_be_read(name, usage):
-    assert run(name, "--help").stdout.splitlines()[0] == f"Usage: {usage}"
+    assert invoke(name, "--help").stdout.splitlines()[0] == f"Usage: {usage}"

@@ -1,25 +1,18 @@
 """Failures are the last lines of a command, each with its remedy."""
 
 import pytest
-from typer.testing import CliRunner
 
-from cli.app import app
+from tests.cli.program import invoke
 from zoo import functional
 from zoo.checks import shapes
 
-
-@pytest.fixture
-def run(tmp_path, monkeypatch):
-    """Runs zoo in an empty directory."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "160")
-    return lambda *arguments: CliRunner().invoke(app, arguments, prog_name="zoo")
+pytestmark = pytest.mark.usefixtures("empty_directory")
 
 
-def test_a_count_that_differs_is_the_last_word_of_build(run, tmp_path):
-    shown = run("show", "tiny-gpt").stdout.replace("layers: 4", "layers: 2")
+def test_a_count_that_differs_is_the_last_word_of_build(tmp_path):
+    shown = invoke("show", "tiny-gpt").stdout.replace("layers: 4", "layers: 2")
     (tmp_path / "changed.yaml").write_text(shown)
-    result = run("build", "changed.yaml")
+    result = invoke("build", "changed.yaml")
     assert result.exit_code == 1
     assert "11 passed" in result.stdout
     assert result.stderr.splitlines()[1:] == [
@@ -33,20 +26,20 @@ def test_a_count_that_differs_is_the_last_word_of_build(run, tmp_path):
 
 
 @pytest.mark.parametrize("key", ["active_parameters", "modules"])
-def test_every_kind_of_count_names_its_key(run, key):
+def test_every_kind_of_count_names_its_key(key):
     wrong = "expect.active_parameters=5" if key == "active_parameters" else "expect={modules: {head: 5}}"
     stated = "expect.active_parameters" if key == "active_parameters" else "expect.modules[head]"
-    failures = run("params", "tiny-gpt", "--set", wrong).stderr.splitlines()[2:]
+    failures = invoke("params", "tiny-gpt", "--set", wrong).stderr.splitlines()[2:]
     assert failures[0].startswith(f"  {stated}: ")
     assert f"remove {stated}, or set it to " in failures[1]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", ["check", "build"])
-def test_a_failed_check_is_the_last_word(run, monkeypatch, command):
+def test_a_failed_check_is_the_last_word(monkeypatch, command):
     whole = functional.attention_bias
     monkeypatch.setattr(functional, "attention_bias", lambda *a, causal, **k: whole(*a, causal=False, **k))
-    result = run(command, "tiny-gpt")
+    result = invoke(command, "tiny-gpt")
     assert result.exit_code == 1
     failures = result.stderr.splitlines()[1:]
     assert failures[0].endswith(" failed:")
@@ -54,9 +47,9 @@ def test_a_failed_check_is_the_last_word(run, monkeypatch, command):
     assert failures[-1] == "    Correct the module, or the weights, that the check ran on."
 
 
-def test_a_failed_shape_is_the_last_word(run, monkeypatch):
+def test_a_failed_shape_is_the_last_word(monkeypatch):
     monkeypatch.setattr(shapes, "_problems", lambda modules: ["head has a size that depends on nothing"])
-    result = run("check", "tiny-gpt")
+    result = invoke("check", "tiny-gpt")
     assert result.exit_code == 1
     assert result.stderr.splitlines()[1:] == [
         "1 failed:",
@@ -65,7 +58,7 @@ def test_a_failed_shape_is_the_last_word(run, monkeypatch):
     ]
 
 
-def test_the_help_of_build_says_when_it_ends(run):
-    text = " ".join(run("build", "--help-all").stdout.split())
+def test_the_help_of_build_says_when_it_ends():
+    text = " ".join(invoke("build", "--help-all").stdout.split())
     assert "Counts and checks run to the end even if one fails" in text
     assert "first failure" not in text

@@ -49,13 +49,8 @@ def assert_loads(place: Path) -> None:
 
 def start(place: Path, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [*ZOO, *arguments],
-        cwd=place,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+        [*ZOO, *arguments], cwd=place, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
 
 
 def wait_for(place: Path, pattern: str, process: subprocess.Popen[str]) -> None:
@@ -200,11 +195,9 @@ def test_an_export_killed_between_the_renames_is_put_back(exported: Path) -> Non
         == 2
     )
     assert (
-        zoo(
-            "export", "gpt3-175b", "--weights", "gone", "-o", "out", cwd=exported, env=environment()
-        ).returncode
+        zoo("export", "gpt3-175b", "--weights", "gone", "-o", "out", cwd=exported, env=environment()).returncode
         == 2
-    )
+    )  # fmt: skip
     assert (
         zoo("export", "tiny-gpt", "--no-verify", "-o", "out", cwd=exported, env=environment()).returncode == 0
     )
@@ -243,11 +236,9 @@ def test_a_pipe_gets_neither(tmp_path: Path) -> None:
 
 def test_completion_in_bash(tmp_path: Path) -> None:
     script = zoo(
-        "--show-completion",
-        "bash",
-        cwd=tmp_path,
+        "--show-completion", "bash", cwd=tmp_path,
         env=environment(_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1"),
-    )
+    )  # fmt: skip
     assert script.returncode == 0
     assert "_ZOO_COMPLETE=complete_bash" in script.stdout
     request = environment(_ZOO_COMPLETE="complete_bash", COMP_WORDS="zoo build ber", COMP_CWORD="2")

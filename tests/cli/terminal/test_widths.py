@@ -114,12 +114,8 @@ def test_build_and_its_verdicts(printed: Printed, tmp_path: Path) -> None:
 def test_report(printed: Printed) -> None:
     invoke(printed, "report", "t5-small", "-v")
     check(
-        printed,
-        "cross_attention",
-        "encode bound by prefill bound by step bound by",
-        "h100",
-        "unfused attention",
-    )
+        printed, "cross_attention", "encode bound by prefill bound by step bound by", "h100", "unfused attention",
+    )  # fmt: skip
     invoke(printed, "report", "t5-small", "--symbolic")
     check(printed, ["12,288 B S²", "44,040,192 B S"][0], "element operations")
 

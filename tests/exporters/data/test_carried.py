@@ -113,14 +113,8 @@ def test_a_mixed_file_keeps_the_codes_that_the_precision_can_hold(tmp_path: Path
     found = {(each.format, each.carried, each.carried_by): each.weights for each in int4.manifest.quantized}
     assert found[("Q4_K", True, ("int8", "int4"))] == tuple(
         f"decoder.blocks.0.{name}.weight"
-        for name in (
-            "attention.query",
-            "attention.key",
-            "attention.output",
-            "feed_forward.gate",
-            "feed_forward.up",
-        )
-    )
+        for name in ("attention.query", "attention.key", "attention.output", "feed_forward.gate", "feed_forward.up")
+    )  # fmt: skip
     assert found[("Q6_K", True, ("int8", "int4"))] == ("embedding.token.weight",)
     assert len(found[("Q6_K", False, ("int8",))]) == 2
     int8 = exported(path, tmp_path / "int8", target="cpu", precision="int8")

@@ -37,18 +37,10 @@ EXPORTS = {
     "packed": (gpt2(**WIDE), ExportOptions(target="cpu"), 0),
     "two graphs": (t5(**WIDE), ExportOptions(target="cpu", layout="transformers-js", precision="int8"), 1e-2),
     "half": (t5(**WIDE), ExportOptions(target="cuda", precision="fp16"), 1e-3),
-    "codes": (
-        gpt2(**WIDE),
-        ExportOptions(target="cpu", precision="int4", block_size=64, asymmetric=True),
-        0.15,
-    ),
-    "codes of tables": (
-        gpt2(**WIDE),
-        ExportOptions(target="cuda", precision="int4", head_precision="int4"),
-        0.15,
-    ),
+    "codes": (gpt2(**WIDE), ExportOptions(target="cpu", precision="int4", block_size=64, asymmetric=True), 0.15),
+    "codes of tables": (gpt2(**WIDE), ExportOptions(target="cuda", precision="int4", head_precision="int4"), 0.15),
     "experts": (load("mixtral-8x7b", SMALL), ExportOptions(target="cpu", precision="int8"), 1e-2),
-}
+}  # fmt: skip
 
 
 @one_in(4)

@@ -158,10 +158,8 @@ for target in (torch.topk, "topk"):
 case(
     "scatter",
     lambda x, i, y: x.scatter(2, i * 0 + functional.positions_from(1, 3, i), y),
-    "f B 2 6",
-    "i B 2 3",
-    "f B 2 3",
-)
+    "f B 2 6", "i B 2 3", "f B 2 3",
+)  # fmt: skip
 for target in (torch.gather, "gather"):
     apply = (lambda x, *a: x.gather(*a)) if target == "gather" else torch.gather
     case(target, lambda x, apply=apply: apply(x, -1, x.topk(2)[1]))
@@ -291,12 +289,9 @@ for bias in (True, False):
     )
     with_parts(
         functional.expert_linear,
-        lambda m, x: functional.expert_linear(x.unsqueeze(-2), m.weight, m.bias, x[..., :4].topk(3)[1]).sum(
-            -2
-        ),
-        "f T 6",
-        a=held,
-    )
+        lambda m, x: functional.expert_linear(x.unsqueeze(-2), m.weight, m.bias, x[..., :4].topk(3)[1]).sum(-2),
+        "f T 6", a=held,
+    )  # fmt: skip
 with_parts(F.dropout, lambda drop, x: drop(x) + 1, a=nn.Dropout(0.5))
 with_parts(F.dropout, lambda drop, x: F.dropout(x, 0.5, drop.training) + 1, a=nn.Dropout(0.5))
 with_parts(F.dropout, lambda drop, x: F.dropout(x, p=0.5, training=drop.training) + 1, a=nn.Dropout(0.5))
@@ -418,11 +413,8 @@ case(F.scaled_dot_product_attention, attend, HEADS, "f B 4 S 6", "f B 4 S 3", "f
 case(
     F.scaled_dot_product_attention,
     lambda *a: attend(*a, scale=1.0),
-    HEADS,
-    "f B 4 S 6",
-    "f B 4 S 6",
-    "f 4 T S",
-)
+    HEADS, "f B 4 S 6", "f B 4 S 6", "f 4 T S",
+)  # fmt: skip
 case(F.scaled_dot_product_attention, lambda *a: attend(*a, scale=0.3), HEADS, "f B 4 S 6", "f B 4 S 6")
 for heads in ("1", "2", "4"):
     grouped = (f"f B {heads} S 6", f"f B {heads} S 3")
@@ -485,11 +477,7 @@ REFUSED: list[tuple[Function, tuple[str, ...], str]] = [
         (X,),
         "calls floordiv, which has no ONNX emitter for these arguments\n  Floor division of floats",
     ),
-    (
-        lambda x, y: x.clamp(min=y),
-        (X, Y),
-        "Bounds must be numbers: for tensors use torch.maximum and torch.minimum",
-    ),
+    (lambda x, y: x.clamp(min=y), (X, Y), "Bounds must be numbers: for tensors use torch.maximum and torch.minimum"),
     (lambda x: F.dropout(x, 0.5), (X,), "Dropout must be off outside training: pass training=self.training"),
     (lambda x: F.normalize(x, p=1.0, dim=-1), (X,), "The norm must be Euclidean"),
     (lambda q: attend(q, q, q, is_causal=True), (HEADS,), "use zoo.functional.attention"),
@@ -497,14 +485,10 @@ REFUSED: list[tuple[Function, tuple[str, ...], str]] = [
     (lambda q: attend(q, q, q, dropout_p=0.1), (HEADS,), "use zoo.functional.attention"),
     (lambda q: attend(q, q, q), ("f B T 6",), "use zoo.functional.attention"),
     (lambda x: x.squeeze(0), (X,), "Axis 0 must have the same size for every input"),
-    (
-        lambda x: torch.einsum("btc->bct", x),
-        (X,),
-        "calls einsum, which has no ONNX emitter\n  Register it with",
-    ),
+    (lambda x: torch.einsum("btc->bct", x), (X,), "calls einsum, which has no ONNX emitter\n  Register it with"),
     (lambda x: torch.roll(x, 1, -1), (X,), "calls roll, which has no ONNX emitter\n  Register it with"),
     (lambda x: x.chunk(2, 1)[0], (X,), "Axis 1 must have the same size for every input"),
-]
+]  # fmt: skip
 
 
 def test_a_bug_in_an_emitter_is_no_unsupported_argument(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -736,13 +720,9 @@ def test_a_row_with_every_key_masked_is_the_mean_of_all_values() -> None:
 def test_the_bias_of_a_stack(causal: bool, biased: bool, masked: bool, limit: dict[str, Any]) -> None:
     def bias(x: Any, mask: Any, position: Any) -> Any:
         found = functional.attention_bias(
-            (mask > 0) if masked else None,
-            position if biased else None,
-            *last_positions(x.shape[1], mask.shape[1], x),
-            x,
-            causal=causal or "chunk" in limit,
-            **limit,
-        )
+            (mask > 0) if masked else None, position if biased else None,
+            *last_positions(x.shape[1], mask.shape[1], x), x, causal=causal or "chunk" in limit, **limit,
+        )  # fmt: skip
         return x.sum() if found is None else found
 
     sizes = [{"B": 2, "T": 3, "S": 3}, {"B": 1, "T": 1, "S": 4}, {"B": 3, "T": 2, "S": 6}]

@@ -38,11 +38,9 @@ from zoo.record.records import CacheRecord
 def small(preset: str, divisor: int, *assignments: str) -> Model:
     """A preset of few layers, narrow enough for a test and wide enough for the fused operations."""
     return narrowed(
-        short_switch_lengths(
-            fewer_experts(small_limits(small_tables(fewer_layers(load(preset, assignments)))))
-        ),
+        short_switch_lengths(fewer_experts(small_limits(small_tables(fewer_layers(load(preset, assignments)))))),
         divisor,
-    )
+    )  # fmt: skip
 
 
 def written(spec: Model, tmp_path: Path, target: str = "cpu", **options: Any) -> Export:
@@ -304,18 +302,12 @@ def test_the_last_token_of_a_row_that_attends_to_nothing_in_half_means_nothing(t
     ("spec", "value"),
     [
         (gpt2(head={"kind": "replaced_token_detection"}), "decoder, head replaced_token_detection"),
-        (
-            gpt2(head={"kind": "classification", "labels": 3, "pooling": "mean"}),
-            "decoder, head classification",
-        ),
+        (gpt2(head={"kind": "classification", "labels": 3, "pooling": "mean"}), "decoder, head classification"),
         (t5(head={"kind": "question_answering"}), "encoder-decoder, head question_answering"),
         (gpt2(head={"kind": "none"}), "decoder, head none"),
-        (
-            bert(head={"kind": "masked_language_modeling", "norm": {"kind": "layer_norm"}}),
-            "encoder, head masked",
-        ),
+        (bert(head={"kind": "masked_language_modeling", "norm": {"kind": "layer_norm"}}), "encoder, head masked"),
     ],
-)
+)  # fmt: skip
 def test_the_last_tokens_scores_are_refused_where_there_are_none(
     spec: Model, value: str, tmp_path: Path
 ) -> None:

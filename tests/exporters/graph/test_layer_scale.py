@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from exporters.export import export
-from exporters.steps.options import ExportOptions
 from exporters.target.targets import TARGETS
 from specs.model.model import Model
+from tests.exporters.models import verified
 from tests.zoo.tiny import BLOCK, vit
 
 KINDS = ("pre_norm", "post_norm", "parallel", "reordered_norm", "sandwich", "normed_residual")
@@ -32,12 +31,8 @@ def test_every_kind_of_block_is_exported_for_every_target(
     kind: str, target: str, precision: str, tmp_path: Path
 ) -> None:
     model = seeing(kind, class_token=kind != "parallel")
-    result = export(model, tmp_path / "x", ExportOptions.of(target=target, precision=precision))
-    assert result.verification is not None
-    assert result.verification.passed
+    verified(model, tmp_path / "x", target=target, precision=precision)
 
 
 def test_registers_without_a_class_token_are_exported(tmp_path: Path) -> None:
-    result = export(seeing("pre_norm", class_token=False), tmp_path / "x", ExportOptions())
-    assert result.verification is not None
-    assert result.verification.passed
+    verified(seeing("pre_norm", class_token=False), tmp_path / "x")

@@ -90,15 +90,11 @@ def test_layers_share_the_lengths_of_chunks() -> None:
 @pytest.mark.parametrize(
     ("function", "inputs", "reason"),
     [
-        (
-            scanned,
-            SCANNED,
-            "it takes one decay per channel and state of every token, which would all be in memory",
-        ),
+        (scanned, SCANNED, "it takes one decay per channel and state of every token, which would all be in memory"),
         (recurred, CHANNELS, "it takes longer for heads of width 1 than a Scan over tokens"),
         (attended, HEADS, None),
     ],
-)
+)  # fmt: skip
 def test_what_a_scan_computes_is_told_with_its_reason(function: Any, inputs: Any, reason: str | None) -> None:
     given = [placeholder(f"x{place}", text) for place, text in enumerate((*inputs, "i B T"))]
 

@@ -15,7 +15,7 @@ import pytest
 from exporters.export import export
 from exporters.steps.options import ExportOptions
 from specs.base.errors import UserError
-from tests.exporters.models import GRAPH_ONLY
+from tests.exporters.models import GRAPH_ONLY, verified, written
 from tests.exporters.whole.test_mixers import hybrid
 from tests.zoo.tiny import gpt2
 from zoo.record.certificate import certify
@@ -32,9 +32,7 @@ def refused(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_standard_operations_are_verified_and_certified(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    result = export(hybrid("gated_delta_net"), tmp_path / "x", ExportOptions(opset=27))
-    assert result.verification is not None
-    assert result.verification.passed
+    result = verified(hybrid("gated_delta_net"), tmp_path / "x", opset=27)
     graph = result.manifest.graphs["model.onnx"]
     assert (graph.opset, graph.minimum_runtime) == (27, "onnxruntime 1.28.0")
     assert graph.environment == {VARIABLE: "0"}
@@ -47,7 +45,7 @@ def test_standard_operations_are_verified_and_certified(
 
 
 def test_the_card_says_what_the_runtime_needs_and_its_program_runs(tmp_path: Path) -> None:
-    export(hybrid("linear_attention"), tmp_path / "x", ExportOptions(opset=27))
+    written(hybrid("linear_attention"), tmp_path / "x", opset=27)
     text = (tmp_path / "x" / "README.md").read_text()
     assert (
         f"ONNX Runtime refuses the opset of these files unless the environment variable {VARIABLE} is 0."
@@ -62,7 +60,7 @@ def test_the_card_says_what_the_runtime_needs_and_its_program_runs(tmp_path: Pat
 
 
 def test_models_without_such_mixers_have_the_opset_too(tmp_path: Path) -> None:
-    graphs = export(gpt2(), tmp_path / "x", ExportOptions(opset=27)).manifest.graphs
+    graphs = written(gpt2(), tmp_path / "x", opset=27).manifest.graphs
     assert {graph.opset for graph in graphs.values()} == {27}
 
 

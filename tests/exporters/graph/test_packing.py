@@ -59,14 +59,12 @@ KINDS: dict[str, Model] = {
     "windows": bert(position={"kind": "rope"}, **local()),
     "grouped": bert(**block(attention={"kind": "grouped_query", "heads": 4, "kv_heads": 2})),
     "softcap": bert(**block(attention={"kind": "multi_head", **PLAIN, "softcap": 5.0})),
-    "normed": bert(
-        **block(attention={"kind": "multi_head", **PLAIN, "qk_norm": {"norm": {"kind": "rms_norm"}}})
-    ),
+    "normed": bert(**block(attention={"kind": "multi_head", **PLAIN, "qk_norm": {"norm": {"kind": "rms_norm"}}})),
     "pooled": bert(head={"kind": "pooled", "pooling": "mean", "normalize": True}),
     "last": bert(head={"kind": "classification", "labels": 3, "pooling": "last", "activation": "tanh"}),
     "scores": bert(head={"kind": "masked_language_modeling", "norm": {"kind": "layer_norm"}}),
     "span": bert(head={"kind": "question_answering"}),
-}
+}  # fmt: skip
 
 
 class Written:
@@ -264,13 +262,8 @@ PADDED: dict[str, tuple[str, Callable[[Tensor, Tensor], Tensor]]] = {
     "softmax over tokens": ("softmax", lambda x, mask: F.softmax(x, 1)),
     "sum so far": ("cumsum", lambda x, mask: x.cumsum(1)),
     "rows as tokens": ("reshape", lambda x, mask: x.transpose(1, 2).reshape(x.shape[0], x.shape[1], 8)),
-    "places": (
-        "add", lambda x, mask: x + functional.positions_from(0, x.shape[1], x)[None, :, None].to(x.dtype)
-    ),
-    "attention to all": (
-        "multi_head_attention",
-        lambda x, mask: attended_to_all(x),
-    ),
+    "places": ("add", lambda x, mask: x + functional.positions_from(0, x.shape[1], x)[None, :, None].to(x.dtype)),
+    "attention to all": ("multi_head_attention", lambda x, mask: attended_to_all(x)),
 }  # fmt: skip
 
 

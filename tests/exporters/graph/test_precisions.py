@@ -15,11 +15,11 @@ from safetensors.torch import save_file
 from exporters.export import export
 from exporters.graph import fusing
 from exporters.graph.precisions import PRECISIONS
-from exporters.steps.manifest import Export
 from exporters.steps.options import ExportOptions
 from exporters.verification.result import VerificationError
 from specs.base.errors import UserError
 from specs.model.model import Model
+from tests.exporters.models import verified
 from tests.thinned import one_in
 from tests.zoo.tiny import bert, gpt2, t5
 from zoo.builder import assemble
@@ -48,13 +48,6 @@ def wide(make: Any, hidden: int = 96, **changes: Any) -> Model:
     return make(**{**data, "d_model": 64, "vocab_size": 100, "context_length": 24, **changes})
 
 
-def written(spec: Model, directory: Path, **options: Any) -> Export:
-    result = export(spec, directory, ExportOptions(**options))
-    assert result.verification is not None
-    assert result.verification.passed
-    return result
-
-
 def operations(directory: Path, name: str = "model.onnx") -> list[str]:
     """The operations of a graph, which the checker of ONNX passes, as does inference of its shapes."""
     onnx.checker.check_model(directory / name)
@@ -70,9 +63,8 @@ def operations(directory: Path, name: str = "model.onnx") -> list[str]:
 def test_every_precision_of_every_architecture_is_verified(
     make: Any, target: str, options: dict[str, Any], tmp_path: Path
 ) -> None:
-    result = written(wide(make), tmp_path / "x", target=target, **options)
+    result = verified(wide(make), tmp_path / "x", target=target, **options)
     verification = result.verification
-    assert verification is not None
     assert result.manifest.precision == verification.precision == options["precision"]
     assert not verification.in_rounding
     assert verification.worst_weight is not None
@@ -128,13 +120,13 @@ def test_a_tied_table_is_stored_once_and_read_by_both(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_graph_for_processors_has_the_fast_operations(tmp_path: Path) -> None:
-    written(wide(gpt2), tmp_path / "x", target="cpu", precision="int8")
+    verified(wide(gpt2), tmp_path / "x", target="cpu", precision="int8")
     ops = operations(tmp_path / "x")
     assert ops.count("GatherBlockQuantized") == 1
     assert (
         ops.count("MatMulNBits") == 2 * 4 + 1
     )  # packed queries, keys and values, the output, two layers; the head
-    written(wide(bert), tmp_path / "x", target="cpu", precision="int8")
+    verified(wide(bert), tmp_path / "x", target="cpu", precision="int8")
     assert operations(tmp_path / "x").count("MatMulInteger") == 2 * 4
 
 
@@ -146,7 +138,7 @@ def test_the_encoder_of_a_model_that_generates_rounds_inputs_with_outliers_in_bl
 
 
 def test_on_gpus_unquantized_weights_are_float16(tmp_path: Path) -> None:
-    result = written(wide(gpt2), tmp_path / "x", target="cuda", **INT4)
+    result = verified(wide(gpt2), tmp_path / "x", target="cuda", **INT4)
     graph = onnx.load(tmp_path / "x" / "model.onnx", load_external_data=False).graph
     kinds = {value.name: value.type.tensor_type.elem_type for value in (*graph.input, *graph.output)}
     assert kinds["past_key_values.0.key"] == kinds["present.0.key"] == onnx.TensorProto.FLOAT16
@@ -155,7 +147,7 @@ def test_on_gpus_unquantized_weights_are_float16(tmp_path: Path) -> None:
 
 
 def test_half_precision_norms_are_stored_in_their_compute_dtype(tmp_path: Path) -> None:
-    written(wide(gpt2), tmp_path / "x", precision="fp16")
+    verified(wide(gpt2), tmp_path / "x", precision="fp16")
     graph = onnx.load(tmp_path / "x" / "model.onnx", load_external_data=False).graph
     kinds = {weight.name: weight.data_type for weight in graph.initializer}
     assert kinds["decoder.final_norm.weight.float32"] == onnx.TensorProto.FLOAT
@@ -192,7 +184,7 @@ def test_a_t5_that_overflows_float16_does_not(gated: bool, tmp_path: Path, monke
     materialize(half, open_weights(weights, half, spec))
     ids = torch.arange(8)[None]
     assert not bool(torch.isfinite(half(ids, ids).logits).all())
-    written(spec, tmp_path / "x", precision="fp16", weights=weights, target="cuda")
+    verified(spec, tmp_path / "x", precision="fp16", weights=weights, target="cuda")
     monkeypatch.setattr(fusing, "widen", lambda rewriter: None)
     with pytest.raises(
         VerificationError, match=r"not finite[^$]*down gives values up to .*, but float16 holds at most 6.6e"
@@ -241,7 +233,7 @@ def test_one_tolerance_holds_in_every_precision(tmp_path: Path, monkeypatch: Pat
 
 
 def test_the_manifest_records_the_comparison(tmp_path: Path) -> None:
-    written(wide(gpt2), tmp_path / "x", target="cpu", **INT4)
+    verified(wide(gpt2), tmp_path / "x", target="cpu", **INT4)
     manifest = json.loads((tmp_path / "x" / "export.json").read_text())
     verification = json.loads((tmp_path / "x" / "build.json").read_text())["verification"]
     assert manifest["precision"] == verification["precision"] == "int4"
@@ -254,15 +246,9 @@ def test_the_manifest_records_the_comparison(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (
-            {"precision": "fp8"},
-            "precision 'fp8' is unknown\n  Choose from: fp32, fp16, bf16, int8, int4, q4f16.",
-        ),
+        ({"precision": "fp8"}, "precision 'fp8' is unknown\n  Choose from: fp32, fp16, bf16, int8, int4, q4f16."),
         ({"precision": "int4", "block_size": 48}, "block_size must be 32, 64 or 128\n  value: 48\n"),
-        (
-            {"precision": "int8", "block_size": 64},
-            "block_size applies only to precision int4 or q4f16\n  value: int8",
-        ),
+        ({"precision": "int8", "block_size": 64}, "block_size applies only to precision int4 or q4f16\n  value: int8"),
         ({"asymmetric": True}, "asymmetric applies only to precision int4 or q4f16\n  value: fp32"),
         (
             {"precision": "fp16", "head_precision": "int4"},
@@ -275,7 +261,7 @@ def test_the_manifest_records_the_comparison(tmp_path: Path) -> None:
         ),
         ({"precision": "fp16", "via": "torch"}, "via torch writes only fp32\n  value: fp16\n  Use via fx."),
     ],
-)
+)  # fmt: skip
 def test_contradictory_options_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(UserError) as caught:
         ExportOptions(**options)
@@ -289,4 +275,4 @@ def test_contradictory_options_are_refused(options: dict[str, Any], message: str
 def test_a_decoder_without_a_vocabulary_is_verified_where_its_cache_is_at_the_front(
     head: dict[str, Any], tmp_path: Path
 ) -> None:
-    written(wide(gpt2, head=head), tmp_path / "x", target="cpu", precision="fp16")
+    verified(wide(gpt2, head=head), tmp_path / "x", target="cpu", precision="fp16")

@@ -18,6 +18,7 @@ from exporters.making.lock import Lock
 from exporters.making.make import make as make_artefacts
 from exporters.making.plan import make_plan
 from specs.base.errors import CombinedError, SpecError, UserError
+from tests.cli.program import invoke
 from tests.exporters.making.zoos import (
     LIMIT,
     LOCK,
@@ -29,7 +30,6 @@ from tests.exporters.making.zoos import (
     write_spec,
     write_zoo,
 )
-from tests.exporters.remotes.files import invoke
 from zoo.files.workplace import new_directory
 
 NAME = "b/portable-fp32"

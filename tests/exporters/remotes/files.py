@@ -1,14 +1,11 @@
-"""What is in a directory, and the program in this process."""
+"""What is in a directory, and what became of each file of a push."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
-from typer.testing import CliRunner
-
-from cli.app import app
+from tests.cli.program import invoke
 
 
 def contents(directory: Path) -> dict[str, bytes]:
@@ -20,31 +17,13 @@ def contents(directory: Path) -> dict[str, bytes]:
     }
 
 
-def invoke(*arguments: object) -> Any:
-    """Run ``zoo`` with some arguments."""
-    return CliRunner().invoke(app, list(map(str, arguments)), prog_name="zoo")
-
-
-def done(*arguments: object) -> str:
-    """What ``zoo`` prints where it succeeds."""
-    result = invoke(*arguments)
-    assert result.exit_code == 0, result.output
-    return str(result.stdout)
-
-
-def refused(*arguments: object) -> str:
-    """What ``zoo`` says where the input is wrong."""
-    result = invoke(*arguments)
-    assert result.exit_code == 2, result.output
-    assert "Traceback" not in result.output
-    return str(result.stderr)
-
-
-def as_json(*arguments: object) -> Any:
-    """The data that ``zoo`` prints where it succeeds."""
-    return json.loads(done(*arguments, "--json"))
-
-
 def states(data: Any) -> dict[str, str]:
     """The state of each file in the data of a push."""
     return {file["name"]: file["state"] for file in data["files"]}
+
+
+def push_refused(*arguments: object) -> str:
+    """What ``zoo push`` says where it refuses, after it has printed what it would change."""
+    result = invoke("push", *arguments)
+    assert result.exit_code == 2, result.output
+    return result.stderr

@@ -14,7 +14,8 @@ from exporters.remotes.artefact import read_artefact
 from exporters.remotes.push import OverwriteError, plan_push, push
 from specs.base.errors import UserError
 from tests.cli.process import environment
-from tests.exporters.remotes.files import as_json, contents, done, invoke, refused, states
+from tests.cli.program import as_json, done, invoke, refused
+from tests.exporters.remotes.files import contents, push_refused, states
 
 
 @pytest.mark.slow
@@ -69,7 +70,7 @@ def test_another_export_is_not_overwritten_unasked(exports, tmp_path):
     done("push", exports / "first", "--to", place)
     before = contents(place)
     for more in ((), ("--dry-run",)):
-        said = refused("push", exports / "other", "--to", place, *more)
+        said = push_refused(exports / "other", "--to", place, *more)
         assert said.startswith(f"{place} holds other files, which would be overwritten: ")
         assert "\n  target: portable -> cpu\n  seed: 0 -> 1\n" in said
         assert said.endswith("  Choose another place, or pass --force.\n")

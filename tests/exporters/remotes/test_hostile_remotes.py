@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from tests.exporters.remotes.files import contents, invoke, refused
+from tests.cli.program import invoke, refused
+from tests.exporters.remotes.files import contents
 
 IMAGE = "application/vnd.oci.image.manifest.v1+json"
 TITLE = "org.opencontainers.image.title"
@@ -137,20 +138,11 @@ LAYER = {"digest": f"sha256:{'0' * 64}", "size": 3, "annotations": {TITLE: "expo
     [
         (endless, "it answers with more than 4 MiB"),
         (b"[" * 100_000, "is nested more than 64 levels deep"),
-        (
-            b'{"layers": [{"digest": "sha256:' + b"0" * 64 + b'", "size": 1e999}]}',
-            "is not an artifact of files",
-        ),
+        (b'{"layers": [{"digest": "sha256:' + b"0" * 64 + b'", "size": 1e999}]}', "is not an artifact of files"),
         (json.dumps({"layers": [{**LAYER, "size": -1}]}).encode(), "is not an artifact of files"),
         (json.dumps({"layers": [{**LAYER, "size": 10**30}]}).encode(), "is not an artifact of files"),
-        (
-            json.dumps({"layers": [{**LAYER, "digest": "sha256:../../../x"}]}).encode(),
-            "is not an artifact of files",
-        ),
-        (
-            json.dumps({"layers": [{**LAYER, "annotations": {TITLE: ["a"]}}]}).encode(),
-            "is not an artifact of files",
-        ),
+        (json.dumps({"layers": [{**LAYER, "digest": "sha256:../../../x"}]}).encode(), "is not an artifact of files"),
+        (json.dumps({"layers": [{**LAYER, "annotations": {TITLE: ["a"]}}]}).encode(), "is not an artifact of files"),
         (
             json.dumps({"layers": [{**LAYER, "annotations": {TITLE: "a\nb\x1b[2J"}}]}).encode(),
             "is not an artifact of files",
@@ -162,7 +154,7 @@ LAYER = {"digest": f"sha256:{'0' * 64}", "size": 3, "annotations": {TITLE: "expo
         (b'{"layers": [' + b"9" * 5000 + b"]}", "is not"),
     ],
     ids=range(13),
-)
+)  # fmt: skip
 def test_manifests(registry: Registry, tmp_path: Path, manifest: Any, rule: str) -> None:
     registry.manifest = manifest
     said = refused("pull", registry.address, "-o", tmp_path / "out")
@@ -173,16 +165,8 @@ def test_manifests(registry: Registry, tmp_path: Path, manifest: Any, rule: str)
 
 @pytest.mark.parametrize(
     "header",
-    [
-        "Bearer",
-        "Bearer realm=",
-        'Bearer realm="',
-        "Basic",
-        "\x00",
-        'Bearer realm="ftp://x",service="y"',
-        "," * 1000,
-    ],
-)
+    ["Bearer", "Bearer realm=", 'Bearer realm="', "Basic", "\x00", 'Bearer realm="ftp://x",service="y"', "," * 1000],
+)  # fmt: skip
 def test_headers_that_ask_for_credentials(registry: Registry, tmp_path: Path, header: str) -> None:
     registry.status, registry.headers = 401, {"WWW-Authenticate": header}
     said = refused("pull", registry.address, "-o", tmp_path / "out")
@@ -221,21 +205,8 @@ def test_a_published_directory_with_a_link_or_a_pipe(
 
 @pytest.mark.parametrize(
     "name",
-    [
-        "../x",
-        "/etc/x",
-        "a/../../x",
-        "a\\b",
-        "a\0b",
-        ".",
-        "",
-        "a\nb",
-        "model.onnx/",
-        "./a",
-        "a//b",
-        "A" * 5000,
-    ],
-)
+    ["../x", "/etc/x", "a/../../x", "a\\b", "a\0b", ".", "", "a\nb", "model.onnx/", "./a", "a//b", "A" * 5000],
+)  # fmt: skip
 def test_names_that_lead_out_of_an_export(
     exports: Path, registry: Registry, tmp_path: Path, name: str
 ) -> None:

@@ -12,7 +12,8 @@ from exporters.remotes.addresses import remote_of
 from exporters.remotes.artefact import read_artefact
 from exporters.remotes.oci import ARTIFACT_TYPE, GRAPH, RECORD, WEIGHTS
 from exporters.remotes.push import plan_push, push
-from tests.exporters.remotes.files import as_json, contents, done, refused, states
+from tests.cli.program import as_json, done, refused
+from tests.exporters.remotes.files import contents, push_refused, states
 from tests.exporters.remotes.token_gate import TokenGate
 
 IMAGE = "application/vnd.oci.image.manifest.v1+json"
@@ -102,7 +103,7 @@ def test_an_interrupted_push_resumes(exports, tag):
 def test_another_export_is_not_overwritten_unasked(exports, tag, tmp_path):
     done("push", exports / "first", "--to", tag)
     before = manifest(tag).content
-    said = refused("push", exports / "other", "--to", tag)
+    said = push_refused(exports / "other", "--to", tag)
     assert said.startswith(f"{tag} holds other files, which would be overwritten: ")
     assert "build.json (changed)" in said
     assert "\n  target: portable -> cpu\n" in said
@@ -118,7 +119,7 @@ def test_an_artifact_of_something_else_is_not_overwritten_unasked(
     monkeypatch.chdir(tmp_path)
     Path("thesis.tex").write_text("years")
     client.push(target=tag.removeprefix("oci://"), files=["thesis.tex"])
-    assert "thesis.tex (removed)" in refused("push", exports / "first", "--to", tag)
+    assert "thesis.tex (removed)" in push_refused(exports / "first", "--to", tag)
     assert f"{tag} has no export: there is no export.json" in refused("pull", tag, "-o", "here")
     data = as_json("push", exports / "first", "--to", tag, "--force")
     assert states(data)["thesis.tex"] == "removed"
@@ -159,7 +160,7 @@ def test_a_dry_run_sends_nothing(exports, tag):
 
 def test_a_digest_is_pulled_and_not_pushed(exports, tag):
     address = as_json("push", exports / "first", "--to", tag)["published"]
-    assert "names contents by digest" in refused("push", exports / "first", "--to", address[:-4] + "0000")
+    assert "names contents by digest" in push_refused(exports / "first", "--to", address[:-4] + "0000")
 
 
 def test_a_registry_that_is_gone(exports):

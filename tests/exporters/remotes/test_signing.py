@@ -16,8 +16,9 @@ import zoo
 from exporters.remotes.artefact import read_artefact
 from exporters.remotes.signing.signature import check_signature
 from specs.base.errors import UserError
+from tests.cli.program import as_json, done, invoke, refused
 from tests.exporters.remotes.conftest import PEM, write_keys
-from tests.exporters.remotes.files import as_json, contents, done, invoke, refused
+from tests.exporters.remotes.files import contents
 from tests.zoo.tiny import bert
 from zoo.files.ownership import MANIFEST, own_files
 

@@ -29,6 +29,7 @@ from specs.base.errors import UserError
 from specs.files.export_options import OptionTable
 from specs.model.model import Model
 from tests.exporters.graph.test_precisions import wide
+from tests.exporters.models import verified
 from tests.exporters.quality import checkpoints
 from tests.exporters.verification.test_verification import operation
 from tests.thinned import one_in
@@ -53,13 +54,6 @@ def reusing() -> Model:
     """A decoder whose second layer attends to the keys and values of the first."""
     again = {**BLOCK, "attention": {"kind": "multi_head", "heads": 2, "reuses_keys_values": True}}
     return gpt2(decoder={"layers": [{}, {"use": "again"}], "block": BLOCK, "blocks": {"again": again}})
-
-
-def verified(spec: Model, directory: Path, **options: Any) -> Any:
-    found = export(spec, directory, ExportOptions(**{**CPU, **options}))
-    assert found.verification is not None
-    assert found.verification.passed
-    return found
 
 
 @pytest.mark.parametrize("cache", FORMATS)
@@ -144,7 +138,7 @@ def test_a_cache_whose_codes_are_mostly_ties_does_not_pass() -> None:
 @one_in(2)
 @pytest.mark.parametrize("precision", ["int8", "int4"])
 def test_a_decoder_with_a_quantized_cache(tmp_path: Path, precision: Literal["int8", "int4"]) -> None:
-    found = verified(grouped(), tmp_path / "out", cache_precision=precision)
+    found = verified(grouped(), tmp_path / "out", target="cpu", cache_precision=precision)
     assert found.manifest.cache == CacheRecord(kind="shared", padding="right", precision=precision)
     assert found.manifest.options.cache_precision == precision
     facts = found.graphs["model.onnx"]
@@ -184,7 +178,7 @@ def test_precisions_and_targets_with_a_quantized_cache(tmp_path: Path, precision
 def test_kinds_of_attention_with_a_quantized_cache(tmp_path: Path, changes: dict[str, Any]) -> None:
     spec = wide(gpt2, position={"kind": "rope"}, decoder={"layers": 2, "block": {**BLOCK, **changes}})
     for cache in ("int8", "int4"):
-        verified(spec, tmp_path / cache, cache_precision=cache)
+        verified(spec, tmp_path / cache, target="cpu", cache_precision=cache)
 
 
 def test_scales_are_the_same_every_time() -> None:

@@ -10,7 +10,6 @@ import onnxruntime
 import pytest
 import torch
 
-from exporters.export import export
 from exporters.exported.load_export import load_export
 from exporters.exported.model_source import model_source
 from exporters.graph.quantization import static_matrix
@@ -26,6 +25,7 @@ from exporters.verification import rounded_products
 from exporters.verification.result import VerificationError
 from specs.base.errors import UserError
 from specs.model.model import Model
+from tests.exporters.models import written
 from tests.exporters.quality import checkpoints
 from tests.exporters.verification.test_verification import operation
 from tests.thinned import one_in
@@ -47,10 +47,8 @@ def origin(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def exported(origin: Path, directory: Path, **options: Any) -> Export:
-    return export(
-        model_source(str(origin)).spec,
-        directory,
-        ExportOptions(**{"weights": str(origin), "precision": "int8", **options}),
+    return written(
+        model_source(str(origin)).spec, directory, **{"weights": str(origin), "precision": "int8", **options}
     )
 
 
@@ -91,7 +89,7 @@ def test_weights_read_back_equal_the_multiplied_ones(origin: Path, tmp_path: Pat
 
 
 def test_random_weights_have_dynamic_scales(tmp_path: Path) -> None:
-    export(bert(d_model=64), tmp_path / "x", ExportOptions(precision="int8", verify=False))
+    written(bert(d_model=64), tmp_path / "x", precision="int8", verify=False)
     nodes = [node.op_type for node in onnx.load(tmp_path / "x" / "model.onnx").graph.node]
     assert "DynamicQuantizeLinear" in nodes
     assert "QuantizeLinear" not in nodes

@@ -77,13 +77,9 @@ def test_tables_read_no_inputs_that_are_searched_for_faults(
     ]
     roundings = dict.fromkeys(names, Rounding(Blocks(4, 16), torch.float32))
     calibrate(
-        streamed,
-        RandomWeights(streamed, spec),
-        roundings,
-        pass_over(random_case(spec)),
-        tmp_path,
+        streamed, RandomWeights(streamed, spec), roundings, pass_over(random_case(spec)), tmp_path,
         lambda *_: None,
-    )
+    )  # fmt: skip
     assert checked
     assert all(".blocks." in name for name in checked)
 

@@ -42,18 +42,15 @@ DECISIVE = {"kind": "normal", "std": 0.5}
 """Weights that make scores differ: those of a recipe give all tokens much the same."""
 
 LLAMA = {
-    "position": {"kind": "rope"},
-    "context_length": 40,
-    "d_model": 32,
+    "position": {"kind": "rope"}, "context_length": 40, "d_model": 32,
     "decoder": {
         "layers": 2,
         "block": {
-            **BLOCK,
-            "norm": {"kind": "rms_norm"},
+            **BLOCK, "norm": {"kind": "rms_norm"},
             "attention": {"kind": "grouped_query", "heads": 4, "kv_heads": 2, "window": 4},
         },
     },
-}
+}  # fmt: skip
 LATENT = {
     "position": {"kind": "rope"},
     "context_length": 40,
@@ -61,17 +58,10 @@ LATENT = {
         "layers": 2,
         "block": {
             **BLOCK,
-            "attention": {
-                "kind": "latent",
-                "heads": 2,
-                "head_dim": 4,
-                "kv_rank": 6,
-                "rope_dim": 2,
-                "value_dim": 6,
-            },
+            "attention": {"kind": "latent", "heads": 2, "head_dim": 4, "kv_rank": 6, "rope_dim": 2, "value_dim": 6},
         },
     },
-}
+}  # fmt: skip
 DECODERS: dict[str, dict[str, Any]] = {
     "gpt2": {"context_length": 40, "d_model": 16},
     "windowed": LLAMA,

@@ -15,12 +15,11 @@ import pytest
 from typer.main import get_command
 
 from cli.app import app
-from exporters.export import export
 from exporters.layouts.onnx_usage import usage
-from exporters.steps.options import ExportOptions
 from specs.base import registry
 from specs.model.model import Model
 from tests.cli.process import environment
+from tests.exporters.models import written
 from tests.exporters.steps.test_card import program
 from tests.thinned import one_in
 from tests.zoo import tiny
@@ -42,31 +41,26 @@ HEADS: dict[str, dict[str, Any]] = {
     "multi_vector": {"projection": 5},
     "sparse": {"norm": {"kind": "layer_norm"}},
     "token_weights": {},
-    "several": {
-        "heads": {"dense": {"kind": "pooled", "pooling": "last"}, "weights": {"kind": "token_weights"}}
-    },
+    "several": {"heads": {"dense": {"kind": "pooled", "pooling": "last"}, "weights": {"kind": "token_weights"}}},
     "spans": {"label_token": 2, "max_width": 3},
-}
+}  # fmt: skip
 ALONE = {"distilled_classification", "contrastive", "detection", "masks", "patch_boxes"}
 """Heads of one kind of model."""
 
 VECTORS = r"last_hidden_state \(1, \d+, 8\)"
 SENSIBLE = {
-    "none": VECTORS,
-    "pooler": rf"{VECTORS}\npooler_output \(1, 8\)",
+    "none": VECTORS, "pooler": rf"{VECTORS}\npooler_output \(1, 8\)",
     "pooled": rf"{VECTORS}\nsentence_embedding \(1, 8\)",
     "masked_language_modeling": r"logits \(1, \d+, 20\)\nmost likely tokens \[\[[\d ]+\]\]",
     "classification": r"logits \(1, 3\)\nclass \[[012]\]",
     "token_classification": r"logits \(1, \d+, 3\)\nclass of each token \[\[[012 .]+\]\]",
     "question_answering": r"start_logits \(1, \d+\)\nend_logits \(1, \d+\)\nanswer: tokens \[\d+\] to \[\d+\]",
     "replaced_token_detection": r"logits \(1, \d+\)\nreplaced \[\[[ .TrueFals]+\]\]",
-    "multi_vector": r"token_embeddings \(1, \d+, 5\)",
-    "sparse": r"sentence_embedding \(1, 20\)",
+    "multi_vector": r"token_embeddings \(1, \d+, 5\)", "sparse": r"sentence_embedding \(1, 20\)",
     "token_weights": r"token_weights \(1, \d+\)",
     "several": rf"{VECTORS}\npooler_output \(1, 8\)\ntoken_weights \(1, \d+\)",
-    "spans": r"logits \(1, \d+, 3, \d\)",
-    "ctc": r"logits \(1, \d+, 5\)\nlabels \[[1-4 \n.]*\]",
-}
+    "spans": r"logits \(1, \d+, 3, \d\)", "ctc": r"logits \(1, \d+, 5\)\nlabels \[[1-4 \n.]*\]",
+}  # fmt: skip
 """What the program prints, by the kind of the head; decoders that score the next token print what they generate."""
 
 GENERATED = r"\[[\d \n]+\]"
@@ -121,7 +115,7 @@ def test_every_head_is_tried() -> None:
 @pytest.mark.parametrize(("name", "head"), MODELS)
 def test_the_program_runs_whatever_the_head(tmp_path: Path, name: str, head: str) -> None:
     spec = getattr(tiny, name)(head={"kind": head, **HEADS[head]})
-    export(spec, tmp_path / "x", ExportOptions(verify=False))
+    written(spec, tmp_path / "x", verify=False)
     assert re.fullmatch(_sensible(spec), _ran(tmp_path / "x")), program(tmp_path / "x")
 
 
@@ -143,29 +137,23 @@ def test_the_program_runs_whatever_the_head(tmp_path: Path, name: str, head: str
 def test_the_program_runs_on_every_target(tmp_path: Path, name: str, head: str, options: Any) -> None:
     changes = {"context_length": 32} if name == "gpt2" else {}
     spec = getattr(tiny, name)(head={"kind": head, **HEADS[head]}, **changes)
-    export(spec, tmp_path / "x", ExportOptions(verify=False, **options))
+    written(spec, tmp_path / "x", verify=False, **options)
     printed = _ran(tmp_path / "x")
     assert re.search(_sensible(spec), printed), printed
 
 
 @pytest.mark.slow
 def test_models_of_texts_and_images_print_their_scores(tmp_path: Path) -> None:
-    export(tiny.clip(), tmp_path / "clip", ExportOptions(verify=False))
+    written(tiny.clip(), tmp_path / "clip", verify=False)
     assert re.fullmatch(r"\[\[-?\d+\.\d+\]\]", _ran(tmp_path / "clip"))
 
 
 @pytest.mark.parametrize(
     ("name", "given"),
-    [
-        ("gpt2", "--ids 1,2,3,4"),
-        ("whisper", "--audio speech.wav"),
-        ("llava", "--image picture.png --ids 1,2,3,4"),
-    ],
-)
+    [("gpt2", "--ids 1,2,3,4"), ("whisper", "--audio speech.wav"), ("llava", "--image picture.png --ids 1,2,3,4")],
+)  # fmt: skip
 def test_a_cache_that_numpy_does_not_have_is_run_by_zoo(tmp_path: Path, name: str, given: str) -> None:
-    export(
-        getattr(tiny, name)(), tmp_path / "x", ExportOptions(weights="none", verify=False, precision="bf16")
-    )
+    written(getattr(tiny, name)(), tmp_path / "x", weights="none", verify=False, precision="bf16")
     command = program(tmp_path / "x", "sh").strip()
     assert command == f"zoo run . {given}"
     parser: Any = get_command(app)
@@ -176,7 +164,7 @@ def test_a_cache_that_numpy_does_not_have_is_run_by_zoo(tmp_path: Path, name: st
 @pytest.mark.slow
 def test_generating_begins_and_ends_with_the_tokens_of_the_checkpoint(tmp_path: Path) -> None:
     spec, directory = tiny.t5(), tmp_path / "x"
-    export(spec, directory, ExportOptions(verify=False))
+    written(spec, directory, verify=False)
     manifest = read_manifest(directory)
     files = {**manifest.files, GENERATION: next(iter(manifest.files.values()))}
     (tmp_path / "x.py").write_text(usage(spec, manifest.model_copy(update={"files": files})).code)
@@ -204,7 +192,7 @@ LLAMA_BLOCK = {
 )
 def test_the_card_states_how_rows_share_a_call(tmp_path: Path, target: str, cached: Any) -> None:
     spec = tiny.gpt2(d_model=64, position={"kind": "rope"}, decoder={"layers": 2, "block": LLAMA_BLOCK})
-    export(spec, tmp_path / "x", ExportOptions(target=target, verify=False, **cached))
+    written(spec, tmp_path / "x", target=target, verify=False, **cached)
     text = (tmp_path / "x" / CARD).read_text("utf-8")
     stated = {
         "portable": "Pad the rows of a batch on either side, with 0 in `attention_mask`.",
@@ -236,5 +224,5 @@ def _takes_several_rows(directory: Path) -> bool:
 
 
 def test_encoders_have_no_word_on_caches(tmp_path: Path) -> None:
-    export(tiny.bert(), tmp_path / "x", ExportOptions(verify=False))
+    written(tiny.bert(), tmp_path / "x", verify=False)
     assert "## Batches" not in (tmp_path / "x" / CARD).read_text("utf-8")

@@ -94,3 +94,14 @@ def test_sizes_of_drawn_models_are_those_of_the_layout(data: Data, target: str) 
             assert off(spec, target, precision, size) < 0.02, precision
         except UserError:  # which no export takes
             continue
+
+
+@pytest.mark.parametrize("name", ["gpt2", "t5-small"])
+def test_sizes_of_a_model_that_is_traced_in_each_dtype_are_the_same(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A plugin's component may depend on the dtype, so that its graphs do not follow from those in float16."""
+    sizes = stored_sizes(load(name, ["d_model=384"]), "portable")
+    monkeypatch.setattr("exporters.steps.stored_size.has_plugin", lambda spec: True)
+    monkeypatch.setattr("zoo.core.remembering.has_plugin", lambda spec: True)  # so that nothing is remembered
+    assert stored_sizes(load(name, ["d_model=384"]), "portable") == sizes

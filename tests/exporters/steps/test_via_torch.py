@@ -12,9 +12,7 @@ import onnxruntime
 import pytest
 import torch
 from torch import Tensor
-from typer.testing import CliRunner
 
-from cli.app import app
 from exporters.export import export
 from exporters.graph.translate import NoEmitterError
 from exporters.steps.options import ExportOptions
@@ -22,7 +20,8 @@ from exporters.steps.via_torch.export import TorchExportError
 from exporters.verification.cases import cases
 from exporters.verification.result import VerificationError
 from specs.model.model import Model
-from tests.exporters.models import GRAPH_ONLY
+from tests.cli.program import refused
+from tests.exporters.models import GRAPH_ONLY, verified, written
 from tests.exporters.whole.test_mixers import MIXERS, hybrid
 from tests.thinned import one_in
 from tests.zoo.tiny import BLOCK, bert, clip, gpt2, llava, owlvit, t5, vit, whisper
@@ -77,11 +76,8 @@ def test_without_the_way_out_the_module_and_the_function_are_named(
 def test_its_libraries_are_an_extra(library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, library, None)
     for command in ("export", "build"):
-        result = CliRunner().invoke(app, [command, "tiny-gpt", "--via", "torch", "-o", str(tmp_path / "x")])
-        assert result.exit_code == 2
-        assert (
-            result.stderr == "--via torch needs libraries\n  Install them: pip install 'zoo[torch-export]'.\n"
-        )
+        message = refused(command, "tiny-gpt", "--via", "torch", "-o", str(tmp_path / "x"))
+        assert message == "--via torch needs libraries\n  Install them: pip install 'zoo[torch-export]'.\n"
     assert not list(tmp_path.iterdir())
     ExportOptions(via="fx")
 
@@ -89,9 +85,7 @@ def test_its_libraries_are_an_extra(library: str, tmp_path: Path, monkeypatch: p
 @pytest.mark.slow
 @pytest.mark.parametrize("spec", MODELS, ids=[spec.name for spec in MODELS])
 def test_every_architecture_goes_through_pytorchs_exporter(odd: Any, spec: Model, tmp_path: Path) -> None:
-    result = export(spec, tmp_path / "x", ExportOptions(via="torch"))
-    assert result.verification is not None
-    assert result.verification.passed
+    result = verified(spec, tmp_path / "x", via="torch")
     assert {c.case for c in result.verification.comparisons} == {case.name for case in cases(spec)}
     (tmp_path / "x").rename(tmp_path / "moved")
     for name, facts in result.graphs.items():
@@ -111,8 +105,7 @@ def test_every_architecture_goes_through_pytorchs_exporter(odd: Any, spec: Model
 
 @pytest.mark.slow
 def test_images_seen_in_both_directions_go_through_pytorchs_exporter(tmp_path: Path) -> None:
-    result = export(llava(decoder=SEEING_BOTH_WAYS), tmp_path / "x", ExportOptions(via="torch"))
-    assert result.verification is not None
+    result = verified(llava(decoder=SEEING_BOTH_WAYS), tmp_path / "x", via="torch")
     assert "tokens_ahead" in result.graphs["model.onnx"]["inputs"]
 
 
@@ -141,7 +134,7 @@ def test_every_mixer_is_exported_or_refused() -> None:
 @pytest.mark.parametrize("kind", LOOPS)
 def test_a_loop_over_tokens_is_refused(kind: str, tmp_path: Path) -> None:
     with pytest.raises(TorchExportError) as error:
-        export(hybrid(kind), tmp_path / "x", ExportOptions(via="torch"))
+        written(hybrid(kind), tmp_path / "x", via="torch")
     assert str(error.value) == (
         f"torch.onnx.export cannot export model: NotImplementedError: {LOOPS[kind]} loops over tokens, and the exporter "
         "would fix their number. Export with via fx"
@@ -152,7 +145,7 @@ def test_a_loop_over_tokens_is_refused(kind: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_both_ways_give_the_same_numbers(tmp_path: Path) -> None:
     for via in ("fx", "torch"):
-        export(bert(**LIVELY), tmp_path / via, ExportOptions(via=via, verify=False, seed=3))
+        written(bert(**LIVELY), tmp_path / via, via=via, verify=False, seed=3)
     outputs = []
     for via in ("fx", "torch"):
         session = onnxruntime.InferenceSession(
@@ -176,7 +169,7 @@ def test_a_wrong_export_is_caught_here_too(tmp_path: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr(MLP, "forward", differs)
     with pytest.raises(VerificationError):
-        export(bert(**LIVELY), tmp_path / "x", ExportOptions(via="torch"))
+        written(bert(**LIVELY), tmp_path / "x", via="torch")
     assert not list(tmp_path.iterdir())
 
 
@@ -189,5 +182,5 @@ def test_failures_of_the_pytorch_exporter_are_reported(
 
     monkeypatch.setattr(MLP, "forward", decides)
     with pytest.raises(TorchExportError, match=r"^torch\.onnx\.export cannot export model: \w+: [^\n]+$"):
-        export(bert(), tmp_path / "x", ExportOptions(via="torch", verify=False))
+        written(bert(), tmp_path / "x", via="torch", verify=False)
     assert not list(tmp_path.iterdir())

@@ -29,14 +29,9 @@ def fused(op: str, inputs: int = 3, **attributes: Any) -> onnx.NodeProto:
 def test_the_features_of_a_graph_are_its_opset_its_operators_and_how_it_uses_them() -> None:
     node = fused("GroupQueryAttention", 5, num_heads=4, local_window_size=8, softcap=0.0, do_rotary=0)
     assert features(graph(node, helper.make_node("Add", ["a", "b"], ["c"]), dtype=TensorProto.FLOAT16)) == {
-        "opset 20",
-        "float16",
-        "GroupQueryAttention",
-        "GroupQueryAttention in float16",
-        "GroupQueryAttention local_window_size",
-        "GroupQueryAttention input 3",
-        "GroupQueryAttention input 4",
-    }
+        "opset 20", "float16", "GroupQueryAttention", "GroupQueryAttention in float16",
+        "GroupQueryAttention local_window_size", "GroupQueryAttention input 3", "GroupQueryAttention input 4",
+    }  # fmt: skip
 
 
 def test_nodes_inside_other_nodes_are_features_too() -> None:

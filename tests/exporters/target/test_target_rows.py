@@ -76,18 +76,12 @@ def test_a_matrix_that_no_block_divides_stays_float() -> None:
 def test_rows_of_8_bits_have_two_blocks_for_tensorrt() -> None:
     """One block per row in queries, keys and values ends the compiler with an internal error, if the batch is one."""
     found = {
-        width: Quantization(Blocks(bits, 128), Blocks(bits, 128), undivided="floats").of(
-            ("a.weight",), (64, width)
-        )
+        width: Quantization(Blocks(bits, 128), Blocks(bits, 128), undivided="floats").of(("a.weight",), (64, width))
         for bits, width in ((8, 64), (8, 32), (8, 128), (8, 1024), (4, 96))
-    }
+    }  # fmt: skip
     assert {width: blocks.size for width, blocks in found.items() if blocks} == {
-        64: 32,
-        32: 16,
-        128: 64,
-        1024: 128,
-        96: 32,
-    }
+        64: 32, 32: 16, 128: 64, 1024: 128, 96: 32,
+    }  # fmt: skip
     four = Quantization(Blocks(4, 64), Blocks(4, 64), undivided="floats").of(("a.weight",), (64, 64))
     assert four is not None
     assert four.size == 64

@@ -8,10 +8,9 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from exporters.export import export
-from exporters.steps.options import ExportOptions
 from exporters.verification.constant import OutputRows
 from exporters.verification.result import VerificationError
+from tests.exporters.models import verified, written
 from tests.exporters.reduced_presets import filled
 from tests.zoo.tiny import gpt2
 from zoo.core.tensors import weight_tensors
@@ -43,12 +42,11 @@ def faint(path: Path, scale: float) -> Path:
 def test_an_output_that_rounding_makes_constant_fails(tmp_path: Path) -> None:
     origin = str(faint(tmp_path / "faint.safetensors", 1e-7))
     with pytest.raises(VerificationError, match=r"logits: the same for every input, because its values are"):
-        export(gpt2(), tmp_path / "x", ExportOptions.of(weights=origin, precision="fp16"))
+        written(gpt2(), tmp_path / "x", weights=origin, precision="fp16")
     assert not (tmp_path / "x").exists()
 
 
 def test_an_output_that_no_input_changes_is_named(tmp_path: Path) -> None:
     origin = str(faint(tmp_path / "faint.safetensors", 0.0))
-    verification = export(gpt2(), tmp_path / "x", ExportOptions.of(weights=origin)).verification
-    assert verification is not None
+    verification = verified(gpt2(), tmp_path / "x", weights=origin).verification
     assert verification.constant == ("logits",)  # and not the keys and values, or the reduced model's outputs

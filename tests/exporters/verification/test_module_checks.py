@@ -8,15 +8,14 @@ from typing import Any
 
 import pytest
 from torch import Tensor
-from typer.testing import CliRunner, Result
 
-from cli.app import app
 from exporters.export import export
 from exporters.steps.options import ExportOptions
 from exporters.verification.module_checks import BehaviourError, check_module
 from specs.forms.resolved import resolved
 from specs.language.writing import dump
 from specs.model.model import Model
+from tests.cli.program import invoke
 from tests.thinned import one_in
 from tests.zoo.checks.test_behaviour import always_causal, bert, has_an_unused_parameter
 from tests.zoo.tiny import BLOCK, gpt2
@@ -25,10 +24,6 @@ from zoo.components.mixer import MixerContext
 from zoo.components.rwkv import RWKV7
 
 Patch = pytest.MonkeyPatch
-
-
-def run(*arguments: str) -> Result:
-    return CliRunner().invoke(app, [*arguments], prog_name="zoo")
 
 
 def rwkv7() -> Model:
@@ -89,10 +84,10 @@ def test_the_command_prints_the_checks_and_ends_with_status_1(tmp_path: Path, mo
     takes_the_first_values(monkeypatch)
     path = tmp_path / "spec.yaml"
     path.write_text(dump(resolved(rwkv7())))
-    done = run("export", str(path), "-o", str(tmp_path / "x"))
+    done = invoke("export", str(path), "-o", str(tmp_path / "x"))
     assert done.exit_code == 1
     assert "Or pass --no-verify to export the model as it is.\nNothing was written." in done.stderr
-    done = run("export", str(path), "-o", str(tmp_path / "x"), "--json")
+    done = invoke("export", str(path), "-o", str(tmp_path / "x"), "--json")
     found = json.loads(done.stdout)
     assert done.exit_code == 1
     assert [each["name"] for each in found["behaviour"]["checks"] if each["status"] == "failed"] == [

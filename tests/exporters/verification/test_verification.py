@@ -22,13 +22,12 @@ from exporters.graph.builder import GraphBuilder
 from exporters.graph.emitters import registry
 from exporters.graph.emitters.registry import Call, Operand
 from exporters.steps import graphs as graphs_module
-from exporters.steps.options import ExportOptions
 from exporters.verification.cases import cases
 from exporters.verification.result import OutputComparison, Verification, VerificationError
 from specs.kinds.mixture import Mixture
 from specs.language.load import load
 from specs.model.model import Model
-from tests.exporters.models import GRAPH_ONLY
+from tests.exporters.models import GRAPH_ONLY, verified, written
 from tests.thinned import one_in
 from tests.zoo.tiny import BLOCK, bert, clip, gpt2, t5, vit, whisper
 from zoo import functional
@@ -620,7 +619,7 @@ def test_sabotage_of_a_graph_without_weights_is_caught(
 
 def _caught(spec: Model, directory: Path, weights: str) -> None:
     with pytest.raises(VerificationError, match="The export differs from the PyTorch model: ") as error:
-        export(spec, directory / "x", ExportOptions(weights=weights))
+        written(spec, directory / "x", weights=weights)
     report = json.dumps(error.value.verification.as_dict())
     assert json.loads(report)["passed"] is False
     assert "Infinity" not in report
@@ -630,8 +629,7 @@ def _caught(spec: Model, directory: Path, weights: str) -> None:
 @pytest.mark.slow
 def test_without_sabotage_these_models_pass(tmp_path: Path) -> None:
     for i, spec in enumerate({spec.model_dump_json(): spec for _, specs in CASES for spec in specs}.values()):
-        result = export(spec, tmp_path / str(i), ExportOptions(weights="none"))
-        assert result.verification is not None
+        verified(spec, tmp_path / str(i), weights="none")
 
 
 def test_verification_can_be_left_out(tmp_path: Path, monkeypatch: Patch) -> None:
@@ -642,7 +640,7 @@ def test_verification_can_be_left_out(tmp_path: Path, monkeypatch: Patch) -> Non
 def test_rejections_by_the_runtime_are_reported_by_case(tmp_path: Path, monkeypatch: Patch) -> None:
     fixed_batch(monkeypatch)
     with pytest.raises(VerificationError) as error:
-        export(gpt2(), tmp_path / "x")
+        written(gpt2(), tmp_path / "x")
     faults = [c for c in error.value.verification.comparisons if c.fault]
     assert faults
     assert all(math.isinf(c.max_abs) and not c.passed for c in faults)
@@ -654,7 +652,7 @@ def test_a_file_that_does_not_load_is_reported(tmp_path: Path, monkeypatch: Patc
         graphs_module, "model_proto", lambda graph, regions, file: model_proto(graph, regions, "elsewhere")
     )
     with pytest.raises(VerificationError, match="loading, all outputs: ONNX Runtime rejects it: ") as error:
-        export(gpt2(), tmp_path / "x")
+        written(gpt2(), tmp_path / "x")
     assert error.value.verification.provider == "none"
     assert not list(tmp_path.iterdir())
 
@@ -663,14 +661,14 @@ def test_a_wrong_shape_is_reported(tmp_path: Path, monkeypatch: Patch) -> None:
     replaced(monkeypatch, F.linear, lambda original: lambda call, x, weight, bias=None: call.op(
         "Concat", *[original(call, x, weight, bias)] * (2 if call.graph.path == "head.vocabulary" else 1), axis=-1))  # fmt: skip
     with pytest.raises(VerificationError, match=r"logits: shape \(1, 1, 40\), but \(1, 1, 20\) in PyTorch"):
-        export(gpt2(), tmp_path / "x")
+        written(gpt2(), tmp_path / "x")
 
 
 def test_nonfinite_outputs_are_reported(tmp_path: Path, monkeypatch: Patch) -> None:
     replaced(monkeypatch, F.layer_norm, lambda original: lambda call, *a, **k: call.op(
         "Div", original(call, *a, **k), call.graph.constant(0.0, torch.float32)))  # fmt: skip
     with pytest.raises(VerificationError, match="not finite"):
-        export(gpt2(), tmp_path / "x")
+        written(gpt2(), tmp_path / "x")
 
 
 def comparison(case: str, output: str, max_abs: float, passed: bool = True) -> OutputComparison:
@@ -778,14 +776,13 @@ def test_a_model_that_makes_much_of_a_rounding_is_given_as_much(tmp_path: Path, 
     """With next to nothing allowed, all models are of that kind: PyTorch's own rounding is what is allowed then."""
     monkeypatch.setattr("exporters.verification.compare.TOLERANCE", 1e-8)
     spec = gpt2(initialization={"kind": "xavier_uniform"})
-    result = export(spec, tmp_path / "x")
-    assert result.verification is not None
+    result = verified(spec, tmp_path / "x")
     assert all(c.max_abs <= c.tolerance for c in result.verification.comparisons)
     assert any(c.tolerance > 1e-7 for c in result.verification.comparisons)
     assert {c.rounding is not None for c in result.verification.in_rounding} == {True}
     monkeypatch.setattr("exporters.verification.rounding_bound.EXACT_BYTES", 0)
     with pytest.raises(VerificationError):
-        export(spec, tmp_path / "x")
+        written(spec, tmp_path / "x")
 
 
 TIES = """
@@ -819,8 +816,7 @@ head: {kind: none}
 @pytest.mark.slow
 def test_rows_with_tied_experts_are_excluded_and_reported(tmp_path: Path) -> None:
     (tmp_path / "ties.yaml").write_text(TIES)
-    result = export(load(tmp_path / "ties.yaml"), tmp_path / "x")
-    assert result.verification is not None
+    result = verified(load(tmp_path / "ties.yaml"), tmp_path / "x")
     told = {c.case: c.shape for c in result.verification.comparisons if "rows" in c.shape}
     assert told == {"reduced: nothing but padding": "2 x 6 -> 2 x 3, 1 of 2 rows"}
 
@@ -831,8 +827,7 @@ def test_experts_of_weight_zero_exclude_no_rows(tmp_path: Path) -> None:
     experts = {"kind": "mlp", "hidden": 6, "activation": "relu"}
     block = {**BLOCK, "feed_forward": {"kind": "mixture", "experts": 6, "top_k": 3, "expert": experts}}
     spec = t5(initialization={"kind": "normal", "std": 60.0}, decoder={"layers": 2, "block": block})
-    result = export(spec, tmp_path / "x")
-    assert result.verification is not None
+    result = verified(spec, tmp_path / "x")
     assert not any("rows" in comparison.shape for comparison in result.verification.comparisons)
 
 
@@ -845,8 +840,7 @@ def test_a_case_without_a_clear_row_is_not_compared(tmp_path: Path, monkeypatch:
     block = {**BLOCK, "feed_forward": {"kind": "mixture", "experts": 4, "top_k": 2,
                                        "expert": {"kind": "mlp", "hidden": 6, "activation": "relu"}}}  # fmt: skip
     spec = gpt2(decoder={"layers": 1, "block": block})
-    result = export(spec, tmp_path / "x")
-    assert result.verification is not None
+    result = verified(spec, tmp_path / "x")
     compared = {comparison.case.removeprefix("reduced: ") for comparison in result.verification.comparisons}
     sizes = {case.name: case.batch.inputs.numel() for case in cases(spec)}
     clear = {name for name, size in sizes.items() if size > smallest}
@@ -866,8 +860,7 @@ def test_a_model_without_a_clear_row_is_compared_all_the_same(
     block = {**BLOCK, "feed_forward": {"kind": "mixture", "experts": 4, "top_k": 2,
                                        "expert": {"kind": "mlp", "hidden": 6, "activation": "relu"}}}  # fmt: skip
     spec = gpt2(d_model=16, decoder={"layers": 1, "block": block})
-    result = export(spec, tmp_path / "x", ExportOptions.of(target="cpu", cache_precision=cache_precision))
-    assert result.verification is not None
+    result = verified(spec, tmp_path / "x", target="cpu", cache_precision=cache_precision)
     assert result.verification.tied
     assert not any("rows" in comparison.shape for comparison in result.verification.comparisons)
     assert not certify(tmp_path / "x").outputs
@@ -876,13 +869,8 @@ def test_a_model_without_a_clear_row_is_compared_all_the_same(
 def test_the_margin_of_a_router() -> None:
     def margin(logits: list[float], **router: Any) -> float:
         spec = Mixture.model_validate(
-            {
-                "experts": 4,
-                "top_k": 2,
-                "expert": {"kind": "mlp", "hidden": 2, "activation": "relu"},
-                "router": router,
-            }
-        )
+            {"experts": 4, "top_k": 2, "expert": {"kind": "mlp", "hidden": 2, "activation": "relu"}, "router": router}
+        )  # fmt: skip
         built = Router(spec, StackContext.of(gpt2(d_model=4), "decoder"))
         if built.score_correction_bias is not None:
             built.score_correction_bias.zero_()

@@ -10,17 +10,13 @@ def _misfit(deployment: Deployment) -> str | None:
 
 
 STICK_FILES = Layout(
-    "stick-files",
-    client="Stick",
+    "stick-files", client="Stick",
     guide=("the runtime of the stick", "`graphs/model.onnx`", "`stick.json`"),
-    tasks=tasks,
-    misfit=_misfit,
+    tasks=tasks, misfit=_misfit,
     settings=lambda deployment, shared: {"stick.json": {"target": deployment.target.name, "shared": shared}},
     usage=lambda spec, manifest: Usage("sh", "stick run .", ["stick"]),
-    graph="graphs/{task}{suffix}.onnx",
-    data="graphs/weights{suffix}.bin",
-    suffixes={"int4": "-q4"},
-)
+    graph="graphs/{task}{suffix}.onnx", data="graphs/weights{suffix}.bin", suffixes={"int4": "-q4"},
+)  # fmt: skip
 
 
 def add_layout() -> None:

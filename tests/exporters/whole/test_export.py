@@ -28,7 +28,7 @@ from specs.base.errors import UserError
 from specs.language.load import load
 from specs.language.preset_files import PRESETS
 from specs.model.model import Model
-from tests.exporters.models import UNVERIFIED, contents, graphs, regions, stored, written
+from tests.exporters.models import UNVERIFIED, contents, graphs, regions, stored, verified, written
 from tests.exporters.whole.test_patch_positions import POSITIONS as PATCH_POSITIONS
 from tests.strategies import Data, model_data
 from tests.thinned import one_in
@@ -111,17 +111,8 @@ ATTENTIONS: list[dict[str, Any]] = [
 ]
 LATENT = {"kind": "latent", "heads": 3, "kv_rank": 6, "head_dim": 5, "rope_dim": 4, "value_dim": 7}
 ACTIVATIONS = [
-    "relu",
-    "relu2",
-    "gelu",
-    "gelu_tanh",
-    "quick_gelu",
-    "silu",
-    "tanh",
-    "sigmoid",
-    "identity",
-    "xielu",
-]
+    "relu", "relu2", "gelu", "gelu_tanh", "quick_gelu", "silu", "tanh", "sigmoid", "identity", "xielu",
+]  # fmt: skip
 FEED_FORWARDS: list[dict[str, Any]] = [
     *[{"kind": "mlp", "hidden": 12, "activation": activation} for activation in ACTIVATIONS],
     *[{"kind": "gated", "hidden": 12, "activation": name, "bias": False} for name in ("silu", "gelu_tanh")],
@@ -217,9 +208,7 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
 def test_every_variant_of_every_architecture_is_verified(
     make: Any, changes: dict[str, Any], tmp_path: Path
 ) -> None:
-    result = written(varied(make, **changes), tmp_path / "x")
-    assert result.verification is not None
-    assert result.verification.passed
+    verified(varied(make, **changes), tmp_path / "x")
 
 
 @pytest.mark.slow
@@ -241,8 +230,7 @@ def test_rotations_by_length_of_an_image_and_of_a_sound_are_fixed(
         "image": vit(position=position),
         "sound": whisper(encoder={**sound.encoder.model_dump(), "position": position}),
     }.items():
-        result = written(spec, tmp_path / name)
-        assert result.verification is not None
+        verified(spec, tmp_path / name)
         operations = {node.op for node in next(iter(graphs(spec).values())).nodes}
         assert not operations & {"ReduceMax", "Pow"}
 
@@ -256,18 +244,14 @@ def test_convolutional_positions_belong_to_an_encoder_of_any_input_and_of_a_pair
     reader = {"layers": 1, "block": BLOCK, "position": position}
     specs = {"image": vit(position=position), "text": bert(position=position), "pair": t5(encoder=reader)}
     for name, spec in specs.items():
-        result = written(spec, tmp_path / name)
-        assert result.verification is not None
-        assert result.verification.passed
+        verified(spec, tmp_path / name)
 
 
 def test_values_that_a_decoder_reads_may_be_wider_than_keys_in_one_operation(tmp_path: Path) -> None:
     """The operation takes keys and values that are the graph's inputs by heads, where both must be of one width."""
     attention = {"kind": "multi_head", "heads": 2, "value_dim": 24}
     spec = t5(decoder={"layers": 1, "block": {**BLOCK, "attention": attention}})
-    result = export(spec, tmp_path / "x", ExportOptions.of(target="cpu"))
-    assert result.verification is not None
-    assert result.verification.passed
+    verified(spec, tmp_path / "x", target="cpu")
 
 
 LAYERS: list[Any] = [
@@ -288,14 +272,12 @@ def test_stacks_of_shared_and_of_different_layers_are_verified(
     stack = {"layers": layers, "block": BLOCK, **used}
     spec = make()
     data = {name: stack for name, _ in spec.stacks()}
-    result = written(make(context_length=24, position={"kind": "rope"}, **data), tmp_path / "x")
-    assert result.verification is not None
-    assert result.verification.passed
+    verified(make(context_length=24, position={"kind": "rope"}, **data), tmp_path / "x")
 
 
 def test_a_causal_encoder_is_verified(tmp_path: Path) -> None:
     spec = bert(encoder={"layers": 2, "block": BLOCK, "causal": True})
-    assert written(spec, tmp_path / "x").verification is not None
+    verified(spec, tmp_path / "x")
 
 
 def test_a_shared_layer_is_stored_once(tmp_path: Path) -> None:
@@ -318,19 +300,10 @@ def test_masks_are_written_once_for_all_layers_with_the_same_view(tmp_path: Path
 
 OF_PRESETS = frozenset(
     {
-        "affine",
-        "bottleneck",
-        "conformer",
-        "interpolated",
-        "relative_boxes",
-        "relative_key",
-        "relative_sinusoidal",
-        "side_by_side",
-        "side_transformer",
-        "stacked_convolutional",
-        "two_streams",
+        "affine", "bottleneck", "conformer", "interpolated", "relative_boxes", "relative_key",
+        "relative_sinusoidal", "side_by_side", "side_transformer", "stacked_convolutional", "two_streams",
     }
-)
+)  # fmt: skip
 """Kinds that belong to models of their own, whose presets are exported in reduced form (``test_every_preset.py``)."""
 
 
@@ -387,9 +360,7 @@ def test_named_blocks_in_a_pattern(tmp_path: Path) -> None:
 
 def _exported_and_verified(data: Data, directory: Path) -> None:
     shutil.rmtree(directory, ignore_errors=True)
-    result = written(Model.model_validate(data), directory)
-    assert result.verification is not None
-    assert result.verification.passed
+    verified(Model.model_validate(data), directory)
 
 
 @pytest.mark.slow
@@ -450,12 +421,8 @@ def test_the_manifest_records_files_and_verification(tmp_path: Path) -> None:
     cases = [comparison["case"] for comparison in build["verification"]["comparisons"]]
     assert cases[0] == "padded prompt, then steps"
     assert {case.removeprefix(REDUCED) for case in cases if case.startswith(REDUCED)} >= {
-        "one token",
-        "padding left",
-        "nothing but padding",
-        "prompt, then steps",
-        "prompt in pieces",
-    }
+        "one token", "padding left", "nothing but padding", "prompt, then steps", "prompt in pieces",
+    }  # fmt: skip
     assert manifest["graphs"]["model.onnx"]["nodes"] == len(
         onnx.load(tmp_path / "x" / "model.onnx").graph.node
     )
@@ -565,9 +532,7 @@ def checkpoint(spec: Model, path: Path, dtype: torch.dtype = torch.float32) -> d
 def test_weights_of_a_checkpoint_are_copied_byte_for_byte(make: Any, tmp_path: Path) -> None:
     spec = make()
     tensors = checkpoint(spec, tmp_path / "w.safetensors")
-    result = written(spec, tmp_path / "x", weights=str(tmp_path / "w.safetensors"))
-    assert result.verification is not None
-    assert result.verification.passed
+    result = verified(spec, tmp_path / "x", weights=str(tmp_path / "w.safetensors"))
     files: dict[str, Tensor] = {}
     for name in result.graphs:
         files |= stored(tmp_path / "x", name)
@@ -581,8 +546,7 @@ def test_weights_of_a_checkpoint_are_copied_byte_for_byte(make: Any, tmp_path: P
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
 def test_weights_of_another_precision_are_converted(dtype: torch.dtype, tmp_path: Path) -> None:
     tensors = checkpoint(gpt2(), tmp_path / "w.safetensors", dtype)
-    result = written(gpt2(), tmp_path / "x", weights=str(tmp_path / "w.safetensors"))
-    assert result.verification is not None
+    verified(gpt2(), tmp_path / "x", weights=str(tmp_path / "w.safetensors"))
     for name, values in stored(tmp_path / "x").items():
         assert torch.equal(values, tensors[name].float().reshape(-1)), name
 
@@ -634,8 +598,7 @@ def test_a_model_too_large_is_verified_on_a_reduced_model_and_reported(
     monkeypatch.setattr(
         "exporters.verification.verified_model.available_memory", lambda: 300_000_000 + 3 * size - 1
     )
-    result = written(spec, tmp_path / "x")
-    assert result.verification is not None
+    result = verified(spec, tmp_path / "x")
     assert result.verification.subject.startswith(
         "a reduced model of 2 of 9 decoder layers, with random weights, and "
     )
@@ -699,12 +662,12 @@ def test_the_probing_reduced_model_of_a_large_model_takes_no_memory_to_speak_of(
 
 def test_via_torch_needs_weights(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="via torch needs weights\n  Pass weights random or a path"):
-        export(gpt2(), tmp_path / "x", ExportOptions(weights="none", via="torch"))
+        written(gpt2(), tmp_path / "x", weights="none", via="torch")
 
 
 def test_weights_that_are_not_there_are_named_and_nothing_is_written(tmp_path: Path) -> None:
     with pytest.raises(WeightError, match="'nowhere' has no weights"):
-        export(gpt2(), tmp_path / "x", ExportOptions(weights="nowhere"))
+        written(gpt2(), tmp_path / "x", weights="nowhere")
     assert not list(tmp_path.iterdir())
 
 

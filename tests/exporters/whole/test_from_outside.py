@@ -10,9 +10,7 @@ from typing import Any
 import onnx
 import pytest
 import torch
-from typer.testing import CliRunner
 
-from cli.app import app
 from exporters.layouts import LAYOUTS, LayoutError
 from exporters.runtime.exported import open_export
 from exporters.runtime.generation import Generator
@@ -21,6 +19,7 @@ from exporters.target.targets import TARGETS
 from specs.base.errors import UserError
 from specs.files.export_options import PrecisionName
 from specs.model.model import Model
+from tests.cli.program import invoke
 from tests.exporters.whole.outside_layout import add_layout
 from tests.exporters.whole.outside_target import STICK, add_target
 from tests.thinned import one_in
@@ -84,6 +83,6 @@ def test_its_rules_are_found_in_its_row(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", ["build", "export"])
 def test_help_lists_them(command: str) -> None:
-    listed = " ".join(CliRunner().invoke(app, [command, "--help"]).stdout.split())
+    listed = " ".join(invoke(command, "--help").stdout.split())
     assert "--target portable|cpu|cuda|tensorrt|webgpu|stick Runtime platform" in listed
     assert "--layout onnx|genai|optimum|transformers-js|stick-files Client" in listed

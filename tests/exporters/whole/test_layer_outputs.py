@@ -10,9 +10,7 @@ import numpy as np
 import onnxruntime
 import pytest
 
-from exporters.export import export
 from exporters.exported.verify_export import verify_export
-from exporters.steps.options import ExportOptions
 from exporters.verification.result import REDUCED, VerificationError
 from specs.base.errors import UserError
 from specs.model.model import Model
@@ -257,7 +255,7 @@ def test_outputs_that_a_model_does_not_have_are_refused(
     model: Model, options: dict[str, Any], message: str, tmp_path: Path
 ) -> None:
     with pytest.raises(UserError) as refused:
-        export(model, tmp_path / "x", ExportOptions.of(**options))
+        written(model, tmp_path / "x", **options)
     assert str(refused.value) == message
     assert not (tmp_path / "x").exists()
 

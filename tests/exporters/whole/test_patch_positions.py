@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from exporters.export import export
-from exporters.steps.options import ExportOptions
 from exporters.target.targets import TARGETS
+from tests.exporters.models import verified
 from tests.thinned import one_in
 from tests.zoo.tiny import vit
 
@@ -29,6 +28,4 @@ def test_positions_of_patches_are_exported(
     embedding = {"kind": "patches", "image_size": 7, "patch_size": 3, "registers": 1}
     head = {"kind": "classification", "labels": 3, "pooling": "patches", "norm": {"kind": "layer_norm"}}
     spec = vit(position=POSITIONS[position], embedding=embedding, head=head)
-    result = export(spec, tmp_path / "x", ExportOptions.of(target=target, precision=precision))
-    assert result.verification is not None
-    assert result.verification.passed
+    verified(spec, tmp_path / "x", target=target, precision=precision)

@@ -9,9 +9,8 @@ import onnx
 import onnxruntime
 import pytest
 
-from exporters.export import export
-from exporters.steps.options import ExportOptions
 from exporters.steps.stored_size import stored_sizes
+from tests.exporters.models import verified, written
 from tests.exporters.reduced_presets import structure
 from tests.thinned import one_in
 from tests.zoo.components.test_sharing import SHARING, model, side
@@ -23,7 +22,7 @@ from tests.zoo.tiny import BLOCK, gpt2
 @pytest.mark.parametrize("precision", ["fp32", "fp16", "int8", "int4"])
 def test_exports_store_shared_weights_once(target: str, precision: str, tmp_path: Path) -> None:
     spec = model(side(sharing=SHARING))
-    export(spec, tmp_path / "x", ExportOptions.of(target=target, precision=precision))
+    written(spec, tmp_path / "x", target=target, precision=precision)
     graph = onnx.load(tmp_path / "x/model.onnx", load_external_data=False).graph
     stored = [tensor.name for tensor in graph.initializer if "feed_forward.down" in tensor.name]
     assert all(".blocks.0." in name or ".blocks.1." in name for name in stored)
@@ -34,10 +33,7 @@ def test_exports_store_shared_weights_once(target: str, precision: str, tmp_path
 @pytest.mark.slow
 def test_integer_products_of_shared_weights_read_the_same_bytes_by_names_of_their_own(tmp_path: Path) -> None:
     """ONNX Runtime rewrites the codes of a product by name, and refuses to load a graph that names them twice."""
-    result = export(
-        structure("albert-base-v2"), tmp_path / "x", ExportOptions(target="cpu", precision="int8")
-    )
-    assert result.verification is not None
+    verified(structure("albert-base-v2"), tmp_path / "x", target="cpu", precision="int8")
     graph = onnx.load(tmp_path / "x/model.onnx", load_external_data=False).graph
     codes = [node.input[1] for node in graph.node if node.op_type == "MatMulInteger"]
     assert len(set(codes)) == len(codes)
@@ -55,8 +51,7 @@ def test_integer_products_of_shared_weights_read_the_same_bytes_by_names_of_thei
 def test_a_norm_that_layers_apply_in_either_precision_has_one_value(precision: str, tmp_path: Path) -> None:
     """The first layer's reads the embedding, in float32, and the second's what a norm made of it, in half."""
     block = {**BLOCK, "kind": "post_norm", "sharing": {"sets": 1}}
-    result = export(model(block, 2), tmp_path / "x", ExportOptions.of(precision=precision))
-    assert result.verification is not None
+    verified(model(block, 2), tmp_path / "x", precision=precision)
     graph = onnx.load(tmp_path / "x/model.onnx", load_external_data=False).graph
     stored = [each.name for each in graph.initializer if "attention_norm.weight" in each.name]
     assert sorted(stored) == [
@@ -68,7 +63,7 @@ def test_a_norm_that_layers_apply_in_either_precision_has_one_value(precision: s
 def test_no_product_shares_the_names_of_its_weight(precision: str, tmp_path: Path) -> None:
     """ONNX Runtime 1.28 and later fuses no weight that something else reads, such as the table of a tied head."""
     spec = gpt2(vocab_size=64, d_model=64)
-    export(spec, tmp_path / "x", ExportOptions.of(precision=precision, verify=False))
+    written(spec, tmp_path / "x", precision=precision, verify=False)
     nodes = onnx.load(tmp_path / "x" / "model.onnx", load_external_data=False).graph.node
     readers = Counter(name for node in nodes for name in node.input)
     products = [node for node in nodes if node.op_type == "DequantizeLinear"]

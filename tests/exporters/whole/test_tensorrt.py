@@ -38,18 +38,16 @@ from zoo.record.records import CacheRecord
 
 CUDA = "CUDAExecutionProvider" in present(TARGETS["cuda"].providers)
 LLAMA = gpt2(
-    d_model=64,
-    position={"kind": "rope"},
+    d_model=64, position={"kind": "rope"},
     decoder={
         "layers": 2,
         "block": {
-            "kind": "pre_norm",
-            "norm": {"kind": "rms_norm"},
+            "kind": "pre_norm", "norm": {"kind": "rms_norm"},
             "attention": {"kind": "grouped_query", "heads": 4, "kv_heads": 2, "bias": False},
             "feed_forward": {"kind": "gated", "hidden": 12, "activation": "silu", "bias": False},
         },
     },
-)
+)  # fmt: skip
 
 
 def small(preset: str, divisor: int) -> Model:
@@ -156,11 +154,8 @@ def test_presets(preset: str, divisor: int, tmp_path: Path) -> None:
     if spec.decoder is not None:
         cases = {comparison.case.removeprefix(REDUCED) for comparison in result.verification.comparisons}
         assert {
-            "prompt, then steps",
-            "padded prompt, then steps",
-            "in one buffer",
-            "prompt in pieces",
-        } <= cases
+            "prompt, then steps", "padded prompt, then steps", "in one buffer", "prompt in pieces",
+        } <= cases  # fmt: skip
         assert result.manifest.cache == CacheRecord(kind="shared", padding="right", length=40)
     for facts in result.graphs.values():
         assert facts["checked"]["ranked"] == facts["checked"]["results"] > 0
@@ -192,22 +187,14 @@ def test_the_cache_length_defaults_to_the_context_length(tmp_path: Path) -> None
     ("spec", "options", "reason"),
     [
         (t5(), {}, "tiny-t5 has no context_length\n  Pass cache_length 1024"),
-        (
-            gpt2(),
-            {"cache_length": 11},
-            "must not exceed the context_length, which is 10\n  value: 11\n  Use 10.",
-        ),
+        (gpt2(), {"cache_length": 11}, "must not exceed the context_length, which is 10\n  value: 11\n  Use 10."),
         (gpt2(), {"cache_length": 0}, "cache_length must be greater than 0\n  value: 0\n  Use 1 or more."),
         (
             llava(),
             {"cache_length": 9},
             "must be at least 10, for an image and some text\n  value: 9\n  Use 10 or more.",
         ),
-        (
-            gpt2(),
-            {"cache_length": 8, "target": "cpu"},
-            "target cpu has growing caches, unlike target tensorrt",
-        ),
+        (gpt2(), {"cache_length": 8, "target": "cpu"}, "target cpu has growing caches, unlike target tensorrt"),
         (
             gpt2(),
             {"layout": "genai"},
@@ -215,7 +202,7 @@ def test_the_cache_length_defaults_to_the_context_length(tmp_path: Path) -> None
         ),
         (bert(), {"cache_length": 8}, "tiny-bert has no decoder, and so no cache"),
     ],
-)
+)  # fmt: skip
 def test_caches_that_cannot_be(spec: Model, options: dict[str, Any], reason: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=reason.replace("(", r"\(")):
         export(spec, tmp_path / "out", ExportOptions(**{"target": "tensorrt", **options}))

@@ -26,33 +26,19 @@ from zoo.components.router import Router
 CONNECTORS: dict[str, dict[str, Any]] = {
     "mlp": {"kind": "mlp", "token": 19, "hidden": 10},
     "class token": {"kind": "linear", "token": 0, "class_token": True},
-    "pixel shuffle": {
-        "kind": "linear",
-        "token": 3,
-        "shuffle": 2,
-        "norm": {"kind": "rms_norm"},
-        "bias": False,
-    },
-    "norm of joined vectors": {
-        "kind": "mlp",
-        "token": 3,
-        "shuffle": 2,
-        "joined_norm": {"kind": "layer_norm"},
-    },
+    "pixel shuffle": {"kind": "linear", "token": 3, "shuffle": 2, "norm": {"kind": "rms_norm"}, "bias": False},
+    "norm of joined vectors": {"kind": "mlp", "token": 3, "shuffle": 2, "joined_norm": {"kind": "layer_norm"}},
     "resampler": {
-        "kind": "resampler",
-        "token": 19,
-        "norm": {"kind": "layer_norm"},
+        "kind": "resampler", "token": 19, "norm": {"kind": "layer_norm"},
         "projection": {"kind": "mlp", "hidden": 10, "activation": "gelu"},
-        "queries": 3,
-        "layers": 2,
+        "queries": 3, "layers": 2,
         "block": {
             "norm": {"kind": "rms_norm"},
             "attention": {"kind": "grouped_query", "heads": 4, "kv_heads": 2, "sinks": True},
             "feed_forward": {"kind": "gated", "hidden": 12, "activation": "silu"},
         },
     },
-}
+}  # fmt: skip
 
 
 @one_in(6)
@@ -85,13 +71,11 @@ WITHIN_IMAGES: dict[str, Any] = {"decoder": {"layers": 2, "block": BLOCK, "bidir
 POOLED: dict[str, Any] = {
     "connector": {"kind": "linear", "token": 19, "pool": 2, "norm": {"kind": "rms_norm"}, "bias": False},
     "image": {
-        "d_model": 12,
-        "position": {"kind": "learned"},
+        "d_model": 12, "position": {"kind": "learned"},
         "embedding": {"kind": "patches", "image_size": 12, "patch_size": 3},
-        "layers": 2,
-        "block": BLOCK,
+        "layers": 2, "block": BLOCK,
     },
-}
+}  # fmt: skip
 
 
 @pytest.mark.slow

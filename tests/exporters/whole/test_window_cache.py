@@ -208,12 +208,8 @@ def test_the_settings_of_onnxruntime_genai(tmp_path: Path) -> None:
     export(windowed(32768, 512), tmp_path / "out", options)
     decoder = json.loads((tmp_path / "out" / "genai_config.json").read_text("utf-8"))["model"]["decoder"]
     assert decoder["sliding_window"] == {
-        "window_size": 512,
-        "slide_key_value_cache": False,
-        "slide_inputs": False,
-        "layers": [0],
-        "cache_slack": 16,
-    }
+        "window_size": 512, "slide_key_value_cache": False, "slide_inputs": False, "layers": [0], "cache_slack": 16,
+    }  # fmt: skip
     assert "max_length=528" in (tmp_path / "out" / "README.md").read_text("utf-8")
 
 

@@ -104,11 +104,7 @@ def draw_mamba2(data: st.DataObject, prefix: str = "mamba_") -> dict[str, Any]:
     heads = groups * data.draw(st.integers(1, 3), "heads per group")
     expand, per_head = data.draw(st.sampled_from([1, 2, 3]), "expand"), data.draw(st.integers(1, 4), "width")
     return {
-        "hidden_size": 2 * heads * per_head,
-        f"{prefix}expand": expand,
-        f"{prefix}n_heads": heads,
-        f"{prefix}n_groups": groups,
-        f"{prefix}d_state": st.integers(1, 12),
-        f"{prefix}d_conv": st.integers(2, 5),
+        "hidden_size": 2 * heads * per_head, f"{prefix}expand": expand, f"{prefix}n_heads": heads,
+        f"{prefix}n_groups": groups, f"{prefix}d_state": st.integers(1, 12), f"{prefix}d_conv": st.integers(2, 5),
         f"{prefix}conv_bias": st.booleans(),
-    }
+    }  # fmt: skip

@@ -61,9 +61,7 @@ FILES = {
     "the body of a modernbert with scores": (
         hf.ModernBertModel, MODERNBERT, {"": "model."}, ("head.dense.weight", "decoder.bias"),
     ),
-    "clip of older releases": (
-        hf.CLIPTextModel, CLIP, {"": "text_model."}, ("text_model.embeddings.position_ids",),
-    ),
+    "clip of older releases": (hf.CLIPTextModel, CLIP, {"": "text_model."}, ("text_model.embeddings.position_ids",)),
 }  # fmt: skip
 
 

@@ -50,16 +50,12 @@ def test_a_problem_shows_place_path_rule_value_and_remedy():
     problem = Problem(
         rule="heads must divide the width 768",
         path=("decoder", "block", "attention", "heads"),
-        value=7,
-        remedy="choose from: 1, 2, 3, 4\nor change d_model",
-        mark=Mark("gpt2.yaml", 12, 14),
-    )
+        value=7, remedy="choose from: 1, 2, 3, 4\nor change d_model", mark=Mark("gpt2.yaml", 12, 14),
+    )  # fmt: skip
     assert problem.render().splitlines() == [
         "gpt2.yaml:12:14: decoder.block.attention.heads: heads must divide the width 768",
-        "  value: 7",
-        "  choose from: 1, 2, 3, 4",
-        "  or change d_model",
-    ]
+        "  value: 7", "  choose from: 1, 2, 3, 4", "  or change d_model",
+    ]  # fmt: skip
 
 
 def test_absent_parts_of_a_problem_are_omitted():
@@ -105,14 +101,8 @@ def test_a_spec_error_has_a_problem():
 
 @pytest.mark.parametrize(
     ("word", "meant"),
-    [
-        ("rop", "rope"),
-        ("ROPE", "rope"),
-        ("layer-norm", "layer_norm"),
-        ("LayerNorm", "layer_norm"),
-        ("headz", "heads"),
-    ],
-)
+    [("rop", "rope"), ("ROPE", "rope"), ("layer-norm", "layer_norm"), ("LayerNorm", "layer_norm"), ("headz", "heads")],
+)  # fmt: skip
 def test_a_near_miss_is_named(word, meant):
     assert did_you_mean(word, ["heads", "layer_norm", "rope"]) == f"did you mean {meant!r}?"
 

@@ -24,11 +24,8 @@ from specs.kinds.rope import Rope
 
 def test_numbers_have_no_superfluous_digits() -> None:
     assert [number_text(number) for number in (50.0, 0.0625, 500_000, 1e12)] == [
-        "50",
-        "0.0625",
-        "500,000",
-        "1e+12",
-    ]
+        "50", "0.0625", "500,000", "1e+12",
+    ]  # fmt: skip
 
 
 class _Folded(Component):
@@ -67,13 +64,8 @@ def test_norms_of_narrow_vectors_keep_only_signs() -> None:
 
 @pytest.mark.parametrize(
     ("position", "ordered"),
-    [
-        (NoPosition(), False),
-        (Rope(), True),
-        (RelativeKey(before=0, after=0), False),
-        (RelativeKey(after=0), True),
-    ],
-)
+    [(NoPosition(), False), (Rope(), True), (RelativeKey(before=0, after=0), False), (RelativeKey(after=0), True)],
+)  # fmt: skip
 def test_a_position_says_whether_it_tells_tokens_apart(position, ordered) -> None:
     assert position.tells_order == ordered
 

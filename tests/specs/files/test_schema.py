@@ -56,24 +56,14 @@ def test_it_accepts_every_preset_as_written_and_as_resolved(validator, name):
 @pytest.mark.parametrize(
     "assignment",
     [
-        "d_modle=768",
-        "decoder.block.attention.headz=12",
-        "embedding.norm={kind: layer_norm, epz: 1.0e-5}",
-        "position.kind=ropee",
-        "position={theta: 10000.0}",
-        "decoder.block.feed_forward.activation=gelu_new",
-        "decoder.block.attention.bias={query: true}",
-        "d_model=-768",
-        "d_model=wide",
-        "decoder.layers=0",
-        "decoder.layers=[]",
-        "decoder.layers=[{uze: a}]",
-        "decoder.blocks={small: {attention: {headz: 6}}}",
-        "embedding={kind: patches}",
-        "embedding={image_size: 8, patch_size: 2}",
+        "d_modle=768", "decoder.block.attention.headz=12", "embedding.norm={kind: layer_norm, epz: 1.0e-5}",
+        "position.kind=ropee", "position={theta: 10000.0}", "decoder.block.feed_forward.activation=gelu_new",
+        "decoder.block.attention.bias={query: true}", "d_model=-768", "d_model=wide", "decoder.layers=0",
+        "decoder.layers=[]", "decoder.layers=[{uze: a}]", "decoder.blocks={small: {attention: {headz: 6}}}",
+        "embedding={kind: patches}", "embedding={image_size: 8, patch_size: 2}",
         "embedding={kind: spectrogram, mel_bins: 4, width: 8}",
     ],
-)
+)  # fmt: skip
 def test_the_schema_rejects_invalid_specs(validator, assignment):
     data = changed("gpt2", assignment)
     assert not validator.is_valid(data)
@@ -88,12 +78,10 @@ def test_the_schema_rejects_invalid_specs(validator, assignment):
         "decoder.layers=[{repeat: 2}, {pattern: [{use: small}, {repeat: 3}], repeat: 2}]",
         "decoder.blocks={small: {attention: {heads: 6}}}",
         "decoder.block.attention.bias={query: true, key: false, value: true, output: true}",
-        "embedding.norm=null",
-        "embedding.scale=sqrt_d_model",
-        "embedding.kind=tokens",
+        "embedding.norm=null", "embedding.scale=sqrt_d_model", "embedding.kind=tokens",
         "decoder.embedding={projection: {place: first}}",
     ],
-)
+)  # fmt: skip
 def test_the_schema_accepts_valid_specs(validator, assignment):
     validator.validate(changed("gpt2", assignment))
 
@@ -101,12 +89,10 @@ def test_the_schema_accepts_valid_specs(validator, assignment):
 @pytest.mark.parametrize(
     "text",
     [
-        "extends: gpt2",
-        "extends: gpt2\ndecoder: {block: {norm: {kind: rms_norm}}}",
-        "extends: gpt2\ndecoder: {block: {attention: {heads: 6}}}",
-        "extends: gpt2\nposition: {theta: 1.0e6}",
+        "extends: gpt2", "extends: gpt2\ndecoder: {block: {norm: {kind: rms_norm}}}",
+        "extends: gpt2\ndecoder: {block: {attention: {heads: 6}}}", "extends: gpt2\nposition: {theta: 1.0e6}",
     ],
-)
+)  # fmt: skip
 def test_a_spec_that_extends_states_only_changes(validator, text):
     validator.validate(read_text(text, "a.yaml").data)
 

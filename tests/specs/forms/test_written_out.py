@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-from typer.testing import CliRunner
 
-from cli.app import app
 from specs.forms.canonical import complete
 from specs.forms.difference import differences
 from specs.forms.written_out import written_out
@@ -17,6 +15,7 @@ from specs.language.preset_files import preset_names
 from specs.language.writing import dump
 from specs.model.model import Model
 from specs.model.stack_graph import StackGraph
+from tests.cli.program import done
 from tests.strategies import Data, model_data
 
 relaxed = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
@@ -56,11 +55,10 @@ def test_every_variant_says_the_same(data: Data) -> None:
 )
 def test_the_command_writes_a_spec(name: str, tmp_path: Path) -> None:
     """As YAML, named blocks included, which change a block of which every value is stated."""
-    result = CliRunner().invoke(app, ["show", name, "--canonical"])
-    assert result.exit_code == 0, result.output
+    result = done("show", name, "--canonical")
     comments = "".join(f"# {line}\n" for line in str(StackGraph.of(load(name))).splitlines())
-    assert result.stdout == comments + dump(written_out(load(name)))
-    (tmp_path / "written.yaml").write_text(result.stdout, encoding="utf-8")
+    assert result == comments + dump(written_out(load(name)))
+    (tmp_path / "written.yaml").write_text(result, encoding="utf-8")
     assert differences(load(tmp_path / "written.yaml"), load(name)) == []
 
 

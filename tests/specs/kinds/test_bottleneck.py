@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from exporters.export import export
 from specs.base.errors import SpecError
 from specs.language.load import load
 from specs.model.model import Model
+from tests.exporters.models import verified
 from tests.zoo.tiny import BLOCK, bert
 from zoo.checks import check_behaviour
 
@@ -26,9 +26,7 @@ def narrow(**attention: object) -> Model:
 def test_a_gate_reads_what_queries_read(over: str, tmp_path: Path) -> None:
     spec = narrow(output_gate={"over": over}, value_dim=5)
     assert {check.status for check in check_behaviour(spec).checks} == {"passed"}
-    verification = export(spec, tmp_path / "x").verification
-    assert verification is not None
-    assert verification.passed
+    verified(spec, tmp_path / "x")
 
 
 @pytest.mark.parametrize(

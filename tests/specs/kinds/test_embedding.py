@@ -98,31 +98,26 @@ def test_rare_fields_are_omitted_at_their_defaults(kind: str) -> None:
     ("preset", "assignments", "message"),
     [
         (
-            "vit-base-16",
-            ["vocab_size=9"],
+            "vit-base-16", ["vocab_size=9"],
             "vocab_size: must not be set, because the model takes no tokens\n  value: 9\n  Remove it.",
         ),
         ("whisper-tiny", ["vocab_size=null"], "vocab_size: is required\n  Add vocab_size."),
         (
-            "vit-base-16",
-            ["context_length=196"],
+            "vit-base-16", ["context_length=196"],
             "context_length: must equal the number of vectors of the embedding, which is 197\n"
             "  value: 196\n  Remove it, or set it to 197.",
         ),
         (
-            "vit-base-16",
-            ["encoder.context_length=9"],
+            "vit-base-16", ["encoder.context_length=9"],
             "encoder.context_length: must equal the number of vectors of the embedding, which is 197\n"
             "  value: 9\n  Remove it, or set it to 197.",
         ),
         (
-            "vit-base-16",
-            ["embedding.patch_size=300"],
+            "vit-base-16", ["embedding.patch_size=300"],
             "embedding.patch_size: must not exceed image_size, which is 224\n  value: 300\n  Use 224 or less.",
         ),
         (
-            "whisper-tiny",
-            ["encoder.embedding.kernel=4"],
+            "whisper-tiny", ["encoder.embedding.kernel=4"],
             "encoder.embedding.kernel: must be odd, so that it has a centre\n  value: 4\n  Use 3 or 5.",
         ),
         (
@@ -132,8 +127,7 @@ def test_rare_fields_are_omitted_at_their_defaults(kind: str) -> None:
             "  value: 'spectrogram'\n  Add context_length: 1500 to the model.",
         ),
         (
-            "transformer-base",
-            ["position.table=true"],
+            "transformer-base", ["position.table=true"],
             "position.table: requires the context_length, the number of its rows\n"
             "  value: True\n  Add context_length: 512, or set table: false.",
         ),
@@ -144,43 +138,36 @@ def test_rare_fields_are_omitted_at_their_defaults(kind: str) -> None:
             "  Set class_token: true, or remove it.",
         ),
         (
-            "vit-base-16",
-            ["head={kind: distilled_classification, labels: 3}"],
+            "vit-base-16", ["head={kind: distilled_classification, labels: 3}"],
             "head.kind: requires patches with a distillation token, which it reads\n"
             "  value: 'distilled_classification'\n"
             "  Add distillation_token: true to the embedding, or use classification.",
         ),
         (
-            "bert-base",
-            ["position={kind: axial_rope}"],
+            "bert-base", ["position={kind: axial_rope}"],
             "position.kind: requires an embedding of patches, whose rows and columns it reads\n  value: 'axial_rope'\n"
             "  Use rope, alibi or relative_bias, or embedding: {kind: patches, ...}.",
         ),
         (
-            "bert-base",
-            ["head={kind: pooled, pooling: patches}"],
+            "bert-base", ["head={kind: pooled, pooling: patches}"],
             "head.pooling: requires an embedding of patches\n  value: 'patches'\n  Use mean.",
         ),
         (
-            "gpt2",
-            ["embedding.token_dropout={token: 5}"],
+            "gpt2", ["embedding.token_dropout={token: 5}"],
             "embedding.token_dropout: requires an encoder that is not causal, because it counts the mask tokens of the whole input\n"
             "  value: 5\n  Remove it.",
         ),
         (
-            "esm2-8m",
-            ["embedding.token_dropout.token=33"],
+            "esm2-8m", ["embedding.token_dropout.token=33"],
             "embedding.token_dropout.token: must be below vocab_size, which is 33\n  value: 33\n  Use 0 to 32.",
         ),
         (
-            "dinov3-small-16",
-            ["encoder.block.attention.head_dim=30"],
+            "dinov3-small-16", ["encoder.block.attention.head_dim=30"],
             "position.kind: requires a head width that 4 divides, for pairs along two axes; it is 30\n"
             "  value: 'axial_rope'\n  Set head_dim: 32, or another number of heads.",
         ),
         (
-            "vit-base-16",
-            ["head={kind: language_modeling}"],
+            "vit-base-16", ["head={kind: language_modeling}"],
             "head.kind: requires a vocabulary, but the model takes no tokens\n  value: 'language_modeling'\n"
             "  Use classification or none.",
         ),
@@ -196,13 +183,11 @@ def test_rare_fields_are_omitted_at_their_defaults(kind: str) -> None:
             "embedding.convolutions[0].stride: must not exceed the kernel, which is 2\n  value: 3\n  Use 2 or less.",
         ),
         (
-            "wav2vec2-base-960h",
-            ["position.groups=7"],
+            "wav2vec2-base-960h", ["position.groups=7"],
             "position.groups: must divide d_model, which is 768\n  value: 7\n  Use 6.",
         ),
         (
-            "wav2vec2-base-960h",
-            ["head.blank=32"],
+            "wav2vec2-base-960h", ["head.blank=32"],
             "head.blank: must be below labels, which is 32\n  value: 32\n  Use 0 to 31.",
         ),
         (
@@ -220,38 +205,31 @@ def test_rare_fields_are_omitted_at_their_defaults(kind: str) -> None:
             "vectors\n  value: 4\n  Use 288.",
         ),
         (
-            "parakeet-ctc-0.6b",
-            ["embedding.kernel=4"],
+            "parakeet-ctc-0.6b", ["embedding.kernel=4"],
             "embedding.kernel: must be odd, so that it has a centre\n  value: 4\n  Use 3 or 5.",
         ),
         (
-            "parakeet-ctc-0.6b",
-            ["encoder.block.convolution.kernel=8"],
+            "parakeet-ctc-0.6b", ["encoder.block.convolution.kernel=8"],
             "encoder.block.convolution.kernel: must be odd, so that it has a centre\n  value: 8\n  Use 7 or 9, or set causal: true.",
         ),
         (
-            "parakeet-ctc-0.6b",
-            ["encoder.causal=true"],
+            "parakeet-ctc-0.6b", ["encoder.causal=true"],
             "encoder.block.kind: belongs to an encoder, because the convolution sees following vectors\n"
             "  value: 'conformer'\n  Use pre_norm.",
         ),
         (
-            "parakeet-ctc-0.6b",
-            ["d_model=1025", "encoder.block.attention.head_dim=128"],
+            "parakeet-ctc-0.6b", ["d_model=1025", "encoder.block.attention.head_dim=128"],
             "position.kind: requires an even d_model, with a sine and a cosine per frequency; it is 1025\n"
             "  value: 'relative_sinusoidal'\n  Use d_model: 1024 or 1026.",
         ),
         (
             "parakeet-ctc-0.6b",
-            [
-                "encoder.block.attention={kind: latent, heads: 2, kv_rank: 8, head_dim: 4, rope_dim: 2, value_dim: 4}"
-            ],
+            ["encoder.block.attention={kind: latent, heads: 2, kv_rank: 8, head_dim: 4, rope_dim: 2, value_dim: 4}"],
             "position.kind: requires queries and keys of equal width in every head, and latent attention has none\n"
             "  value: 'relative_sinusoidal'\n  Use rope, or an attention of kind multi_head, grouped_query or multi_query.",
         ),
         (
-            "gpt2",
-            ["position={kind: convolutional}"],
+            "gpt2", ["position={kind: convolutional}"],
             "position.kind: belongs to an encoder, because the convolution sees following vectors\n"
             "  value: 'convolutional'\n  Use learned, sinusoidal or rope.",
         ),
@@ -268,36 +246,31 @@ def test_rare_fields_are_omitted_at_their_defaults(kind: str) -> None:
             "  value: 64\n  Use 512, or set own_table: true.",
         ),
         (
-            "transformer-base",
-            ["embedding.own_table=true"],
+            "transformer-base", ["embedding.own_table=true"],
             "embedding.own_table: belongs to the decoder of an encoder-decoder whose encoder reads tokens too\n"
             "  value: True\n  Remove it, or set it under decoder.embedding.",
         ),
         (
-            "whisper-tiny",
-            ["decoder.embedding={own_table: true}"],
+            "whisper-tiny", ["decoder.embedding={own_table: true}"],
             "decoder.embedding.own_table: belongs to the decoder of an encoder-decoder whose encoder reads tokens too\n"
             "  value: True\n  Remove it, or set it under decoder.embedding.",
         ),
         (
-            "bert-base",
-            ["position={kind: sinusoidal}", "embedding.width=7"],
+            "bert-base", ["position={kind: sinusoidal}", "embedding.width=7"],
             "position.kind: requires an even d_model, with a sine and a cosine per frequency; it is 7\n"
             "  value: 'sinusoidal'\n  Use d_model: 6 or 8.",
         ),
         (
-            "bert-base",
-            ["embedding.projection={place: middle}"],
+            "bert-base", ["embedding.projection={place: middle}"],
             "embedding.projection.place: must be 'last' or 'first'\n  value: 'middle'\n  Choose from: last, first.",
         ),
         (
-            "bert-base",
-            ["embedding={kind: pixels}"],
+            "bert-base", ["embedding={kind: pixels}"],
             "embedding.kind: must be a registered embedding kind\n  value: 'pixels'\n"
             "  Choose from: tokens, next_token, patches, spectrogram, spectrogram_patches, frames, subsampled_spectrogram, packed_patches, waveform, filtered_waveform.",
         ),
     ],
-)
+)  # fmt: skip
 def test_an_error_has_a_remedy(preset: str, assignments: list[str], message: str) -> None:
     assert message in told(preset, *assignments)
 

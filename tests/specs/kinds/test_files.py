@@ -52,16 +52,8 @@ def test_a_spec_imports_the_files_of_its_kinds() -> None:
         for name in ("bert-tiny", "falcon-h1-0.5b")
     ]
     others = {
-        "mamba2",
-        "mixture",
-        "latent",
-        "waveform",
-        "rope",
-        "patch_boxes",
-        "token_heads",
-        "rwkv",
-        "conformer",
-    }
+        "mamba2", "mixture", "latent", "waveform", "rope", "patch_boxes", "token_heads", "rwkv", "conformer",
+    }  # fmt: skip
     assert imported[0] & others == set()
     assert imported[0] > {"norm", "residual"}
     assert imported[1] & others == {"mamba2", "rope"}

@@ -69,20 +69,13 @@ def faults(spec: str, *changes: str) -> list[str]:
             "Put such a layer before it, or remove it.",
         ),
         (
-            (
-                *PLAIN[:2],
-                "position.kind=none",
-                f"decoder.block.mixer={MAMBA2}",
-                "decoder.block.mixer.groups=3",
-            ),
+            (*PLAIN[:2], "position.kind=none", f"decoder.block.mixer={MAMBA2}", "decoder.block.mixer.groups=3"),
             "decoder.block.mixer.groups: must divide heads, which is 4",
             "Use a divisor: 1, 2, 4.",
         ),
         (
             (
-                *PLAIN[:2],
-                "position.kind=none",
-                f"decoder.block.mixer={MAMBA2}",
+                *PLAIN[:2], "position.kind=none", f"decoder.block.mixer={MAMBA2}",
                 "decoder.block.mixer.step_limit={least: 0.5, most: 0.1}",
             ),
             "decoder.block.mixer.step_limit.least: must be less than most, which is 0.1",
@@ -90,9 +83,7 @@ def faults(spec: str, *changes: str) -> list[str]:
         ),
         (
             (
-                *PLAIN[:2],
-                "position.kind=none",
-                f"decoder.block.mixer={MAMBA2}",
+                *PLAIN[:2], "position.kind=none", f"decoder.block.mixer={MAMBA2}",
                 "decoder.block.mixer.multipliers.key=0",
             ),
             "decoder.block.mixer.multipliers.key: must be greater than 0",
@@ -110,9 +101,7 @@ def faults(spec: str, *changes: str) -> list[str]:
         ),
         (
             (
-                *PLAIN[:2],
-                "position.kind=none",
-                f"decoder.block.mixer={MAMBA}",
+                *PLAIN[:2], "position.kind=none", f"decoder.block.mixer={MAMBA}",
                 "decoder.block.mixer.norm={kind: rms_norm, weight: false, unit_offset: true}",
             ),
             "decoder.block.mixer.norm.unit_offset: must be false in a norm without a weight",
@@ -120,9 +109,7 @@ def faults(spec: str, *changes: str) -> list[str]:
         ),
         (
             (
-                *PLAIN[:2],
-                "position.kind=none",
-                f"decoder.block.mixer={LINEAR}",
+                *PLAIN[:2], "position.kind=none", f"decoder.block.mixer={LINEAR}",
                 "decoder.block.mixer.output_norm={norm: {kind: rms_norm, weight: false, unit_offset: true}}",
             ),
             "decoder.block.mixer.output_norm.norm.unit_offset: must be false in a norm without a weight",
@@ -153,7 +140,7 @@ def faults(spec: str, *changes: str) -> list[str]:
             "Use a divisor: 1, 2, 3, 6.",
         ),
     ],
-)
+)  # fmt: skip
 def test_each_rule_names_the_place_and_the_remedy(changes: tuple[str, ...], rule: str, remedy: str) -> None:
     (found,) = faults("tiny-gpt", *changes)
     assert rule in found
@@ -168,11 +155,8 @@ def test_a_mixer_needs_a_causal_stack() -> None:
 
 def test_a_decoder_without_attention_states_that_to_its_encoder() -> None:
     (found,) = faults(
-        "t5-small",
-        "decoder.block.attention=null",
-        f"decoder.block.mixer={MIXER}",
-        "decoder.position.kind=none",
-    )
+        "t5-small", "decoder.block.attention=null", f"decoder.block.mixer={MIXER}", "decoder.position.kind=none",
+    )  # fmt: skip
     assert "decoder.block.cross_attention: must support attention to the encoder output" in found
 
 
@@ -219,13 +203,10 @@ def test_a_norm_that_is_left_out_stays_so_when_the_spec_is_written(block: str, o
     model = load(
         "tiny-gpt",
         [
-            *PLAIN[:2],
-            "position.kind=none",
-            f"decoder.block.mixer={MAMBA2}",
-            f"decoder.block.mixer.norm={block}",
+            *PLAIN[:2], "position.kind=none", f"decoder.block.mixer={MAMBA2}", f"decoder.block.mixer.norm={block}",
             f"decoder.blocks={{other: {{mixer: {{heads: 2, norm: {other}}}}}}}",
             "decoder.layers=[{}, {use: other}]",
         ],
-    )
+    )  # fmt: skip
     shown = read_text(dump(resolved(model)), "shown.yaml")
     assert validate(with_named_blocks(shown)) == model

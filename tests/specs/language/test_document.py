@@ -248,16 +248,8 @@ def test_unknown_aliases_are_refused_by_name(loader):
             (1, 4),
             "a tag must be !!str, !!int, !!float, !!bool or !!null, not !!python/name:os.system",
         ),
-        (
-            "a: !mine x",
-            (1, 4),
-            "a tag must be !!str, !!int, !!float, !!bool or !!null, not !mine",
-        ),
-        (
-            "a: !!set {x}",
-            (1, 4),
-            "a tag must be !!str, !!int, !!float, !!bool or !!null, not !!set",
-        ),
+        ("a: !mine x", (1, 4), "a tag must be !!str, !!int, !!float, !!bool or !!null, not !mine"),
+        ("a: !!set {x}", (1, 4), "a tag must be !!str, !!int, !!float, !!bool or !!null, not !!set"),
         ("a: !!int b", (1, 4), "a value tagged !!int must be an integer"),
         ("a: !!bool 1", (1, 4), "a value tagged !!bool must be a boolean"),
         ("a: !!float x", (1, 4), "a value tagged !!float must be a number"),
@@ -276,7 +268,7 @@ def test_unknown_aliases_are_refused_by_name(loader):
         ("a: ]", (1, 4), "a value is missing"),
         ("{a: 1}\nb: 2", (2, 1), "a file must hold one mapping and nothing after it"),
     ],
-)
+)  # fmt: skip
 def test_errors_are_located(text, line_column, rule, loader):
     problem = problem_of(read_text, text, "x.yaml")
     assert problem.rule == rule
@@ -377,15 +369,11 @@ def test_a_file_is_read_under_its_own_name(tmp_path):
         ("a: é".encode("latin-1"), (1, 4), "a spec must be UTF-8 text, but it contains the byte 0xe9"),
         ("a: 1".encode("utf-16"), (1, 1), "a spec must be UTF-8 text, but it contains UTF-16"),
         ("a: 1\nb\n".encode("utf-8-sig"), (2, 1), "a key must be followed by ': '"),
-        (
-            "a: é".encode("utf-8-sig") + b"\xff",
-            (1, 5),
-            "a spec must be UTF-8 text, but it contains the byte 0xff",
-        ),
+        ("a: é".encode("utf-8-sig") + b"\xff", (1, 5), "a spec must be UTF-8 text, but it contains the byte 0xff"),
         (b"a: " + b"x" * MAX_BYTES, (None, None), "a spec must be at most 1,000,000 bytes"),
         (b"", (None, None), "a spec must not be empty"),
     ],
-)
+)  # fmt: skip
 def test_errors_in_a_file(tmp_path, content, line_column, rule):
     path = tmp_path / "x.yaml"
     path.write_bytes(content)
@@ -454,21 +442,13 @@ def held(stated, kind):
         ("{p: {kind: learned, size: 3}}", "{p: {size: 4}}", "{p: {kind: learned, size: 4}}"),
         ("{p: {kind: learned, size: 3}}", "{p: {kind: learned}}", "{p: {kind: learned, size: 3}}"),
         ("{p: {kind: learned, size: 3}}", "{p: {kind: rope}}", "{p: {kind: rope}}"),
-        (
-            "{p: {kind: rope, theta: 1}}",
-            "{p: {kind: rope, scaling: 2}}",
-            "{p: {kind: rope, theta: 1, scaling: 2}}",
-        ),
-        (
-            "{p: {kind: learned, size: 3, theta: 1}}",
-            "{p: {kind: rope, x: 1}}",
-            "{p: {kind: rope, theta: 1, x: 1}}",
-        ),
+        ("{p: {kind: rope, theta: 1}}", "{p: {kind: rope, scaling: 2}}", "{p: {kind: rope, theta: 1, scaling: 2}}"),
+        ("{p: {kind: learned, size: 3, theta: 1}}", "{p: {kind: rope, x: 1}}", "{p: {kind: rope, theta: 1, x: 1}}"),
         ("{p: {kind: learned, size: 3}}", "{p: {kind: mine, x: 1}}", "{p: {kind: mine, x: 1}}"),
         ("{p: {kind: 1, size: 3}}", "{p: {kind: rope}}", "{p: {kind: rope, size: 3}}"),
         ("{kind: learned, size: 3}", "{kind: rope, theta: 1}", "{kind: rope, theta: 1}"),
     ],
-)
+)  # fmt: skip
 def test_merge(base, override, merged):
     result = merge(read_text(base, "b"), read_text(override, "o"), held)
     assert result.data == read_text(merged, "m").data
@@ -581,50 +561,26 @@ def test_an_assignment_marks_what_it_sets_and_nothing_else():
 @pytest.mark.parametrize(
     ("assignment", "rule", "remedy"),
     [
-        (
-            "layers",
-            "an assignment must have an '=' between path and value",
-            "Write it as in decoder.block",
-        ),
+        ("layers", "an assignment must have an '=' between path and value", "Write it as in decoder.block"),
         ("=3", "a path must be names joined by dots, with indices in brackets", "Write it as in decoder"),
         ("a..b=3", "a path must be names joined by dots, with indices in brackets", "Write it as in decoder"),
         ("a.=3", "a path must be names joined by dots, with indices in brackets", "Write it as in decoder"),
-        (
-            "a[0]b=3",
-            "a path must be names joined by dots, with indices in brackets",
-            "Write it as in decoder",
-        ),
+        ("a[0]b=3", "a path must be names joined by dots, with indices in brackets", "Write it as in decoder"),
         ("a[x]=3", "a path must be names joined by dots, with indices in brackets", "Write it as in decoder"),
         ("a b=3", "a path must be names joined by dots, with indices in brackets", "Write it as in decoder"),
-        (
-            "a.\udc80=3",
-            "a path must be names joined by dots, with indices in brackets",
-            "Write it as in decoder",
-        ),
+        ("a.\udc80=3", "a path must be names joined by dots, with indices in brackets", "Write it as in decoder"),
         (".a" * 70 + "=3", "a path must be names joined by dots, with indices in brackets", "Write it as in"),
-        (
-            "a" + ".a" * 70 + "=3",
-            "a path must have at most 64 names of at most 100 characters",
-            "Write it as in",
-        ),
+        ("a" + ".a" * 70 + "=3", "a path must have at most 64 names of at most 100 characters", "Write it as in"),
         ("a" * 101 + "=3", "a path must have at most 64 names of at most 100 characters", "Write it as in"),
         ("a=", "an assignment must have a value after its '='", "Write null"),
         ("a=1, 2", "an assignment must have one value", "Put a list in brackets"),
-        (
-            "a=[1, 2",
-            "a list in brackets must have commas between its items and a ']' at its end",
-            "Close it.",
-        ),
+        ("a=[1, 2", "a list in brackets must have commas between its items and a ']' at its end", "Close it."),
         ("a=@", "an unquoted value must not start with this character", "Put it in quotes."),
         ("a=*x", "an alias must name an anchor above it, but &x is not defined", "Write &x"),
         ("a={b: 1, b: 2}", "a mapping must have each key once", "Remove one"),
         ("a=\udc80", "a spec must not contain the control character U+DC80", "Remove the character"),
         ("a=" + "[" * 70, "lists and mappings must be nested at most 64 deep", "Close the brackets"),
-        (
-            "a.b=" + "[" * 63 + "]" * 63,
-            "lists and mappings must be nested at most 64 deep",
-            "Close the brackets",
-        ),
+        ("a.b=" + "[" * 63 + "]" * 63, "lists and mappings must be nested at most 64 deep", "Close the brackets"),
         (
             "layers[2].use=c",
             "an index must be in the range of layers, which has 2 elements",
@@ -640,16 +596,8 @@ def test_an_assignment_marks_what_it_sets_and_nothing_else():
             "an index must select an element of a list, and name is a string",
             "Assign a value to name itself.",
         ),
-        (
-            "position[0]=c",
-            "an index must select an element of a list, and position is a mapping",
-            "Assign a value",
-        ),
-        (
-            "new[0]=c",
-            "an index must select an element of a list, and new is not set",
-            "Assign a value to new itself.",
-        ),
+        ("position[0]=c", "an index must select an element of a list, and position is a mapping", "Assign a value"),
+        ("new[0]=c", "an index must select an element of a list, and new is not set", "Assign a value to new itself."),
         (
             "new.x[0]=c",
             "an index must select an element of a list, and new.x is not set",
@@ -657,7 +605,7 @@ def test_an_assignment_marks_what_it_sets_and_nothing_else():
         ),
         ("0=c", "an index must select an element of a list, and the spec is a mapping", "Start the path"),
     ],
-)
+)  # fmt: skip
 def test_a_wrong_assignment_is_quoted(assignment, rule, remedy):
     problem = problem_of(assign, BASE, assignment, held)
     assert problem.rule == rule
@@ -708,57 +656,13 @@ def test_dump_keeps_within_a_hundred_columns():
 @pytest.mark.parametrize(
     "text",
     [
-        "no",
-        "Yes",
-        "y",
-        "off",
-        "null",
-        "~",
-        "",
-        "1",
-        "1e5",
-        "1_000",
-        "0x1",
-        "0o7",
-        "12:30:45",
-        "2024-01-01",
-        ".5",
-        "=",
-        "<<",
-        "a: b",
+        "no", "Yes", "y", "off", "null", "~", "", "1", "1e5", "1_000", "0x1", "0o7", "12:30:45", "2024-01-01", ".5",
+        "=", "<<", "a: b",
         "a #b",
-        "- a",
-        "[a",
-        "{a",
-        "a,b",
-        "*a",
-        "&a",
-        "!a",
-        "%a",
-        "@a",
-        "`a",
-        "'a",
-        '"a',
-        "a\nb",
-        " a",
-        "a ",
-        "\t",
-        "\x00",
-        "\x85",
-        "\u2028",
-        "\ufeff",
-        "\U0001f600",
-        "\\",
-        "é",
-        "---",
-        "true",
-        "?",
-        ":",
-        "a:",
-        "|",
-        ">",
+        "- a", "[a", "{a", "a,b", "*a", "&a", "!a", "%a", "@a", "`a", "'a", '"a', "a\nb", " a", "a ", "\t", "\x00",
+        "\x85", "\u2028", "\ufeff", "\U0001f600", "\\", "é", "---", "true", "?", ":", "a:", "|", ">",
     ],
-)
+)  # fmt: skip
 def test_strings_stay_strings_under_yaml_1_1_and_1_2(text):
     data = {text or "k": text, "flow": {"k": text}, "list": [text, {"k": [text, {}]}]}
     written = dump(data)

@@ -227,17 +227,8 @@ def test_a_variant_may_name_itself_and_state_its_count():
 @pytest.mark.parametrize("name", ["bert-base", "gpt2", "t5-small"])
 @pytest.mark.parametrize(
     "kind",
-    [
-        "learned",
-        "sinusoidal",
-        "rope",
-        "alibi",
-        "relative_bias",
-        "disentangled",
-        "relative_sinusoidal",
-        "none",
-    ],
-)
+    ["learned", "sinusoidal", "rope", "alibi", "relative_bias", "disentangled", "relative_sinusoidal", "none"],
+)  # fmt: skip
 def test_any_position_is_one_assignment_away(name, kind):
     assignments = [f"position.kind={kind}"] + ["context_length=512"] * (name == "t5-small")
     model = load(name, assignments)

@@ -22,17 +22,15 @@ from zoo.builder import assemble
 PRESETS = preset_names()
 
 PUBLISHED_MODULES = {
-    ("torch-transformer", "encoder + decoder"): 44_140_544,
-    ("torch-transformer", "encoder.blocks.0"): 3_152_384,
+    ("torch-transformer", "encoder + decoder"): 44_140_544, ("torch-transformer", "encoder.blocks.0"): 3_152_384,
     ("torch-transformer", "decoder.blocks.0"): 4_204_032,
     ("torch-transformer-big", "encoder + decoder"): 176_361_472,
     (
         "deepseek-v3-mtp",
         "decoder.blocks.0",
     ): 11_507_286_016,  # 11.5 billion, in README_WEIGHTS.md of the checkpoint
-    ("nano-gpt", "decoder.blocks.0"): 1_773_312,
-    ("tiny-gpt", "decoder"): 199_040,
-}
+    ("nano-gpt", "decoder.blocks.0"): 1_773_312, ("tiny-gpt", "decoder"): 199_040,
+}  # fmt: skip
 
 
 @one_in(24)
@@ -77,11 +75,9 @@ def test_a_changed_preset_is_reported_by_key():
     before = {"d_model": 64, "norm": {"kind": "rms_norm", "eps": 1e-6}, "layers": [1, 2]}
     now = {"d_model": 64, "norm": {"kind": "layer_norm"}, "layers": [1, 3], "bias": True}
     assert list(digests.changed_keys(before, now)) == [
-        "norm.kind: 'rms_norm' -> 'layer_norm'",
-        "norm.eps: 1e-06 -> removed",
-        "layers.1: 2 -> 3",
+        "norm.kind: 'rms_norm' -> 'layer_norm'", "norm.eps: 1e-06 -> removed", "layers.1: 2 -> 3",
         "bias: added -> True",
-    ]
+    ]  # fmt: skip
 
 
 @one_in(12)
@@ -113,17 +109,11 @@ def test_the_catalog_agrees_with_the_presets():
     for preset in presets():
         model = load(preset.name)
         assert preset == Preset(
-            model.name,
-            model.architecture,
-            model.expect.parameters,
-            model.expect.active_parameters,
-            model.year,
-            model.summary,
-            model.source,
+            model.name, model.architecture, model.expect.parameters, model.expect.active_parameters, model.year,
+            model.summary, model.source,
             tuple(feature for feature, (has, _) in FEATURES.items() if re.search(has, dump(resolved(model)))),
-            preset.tasks,
-            preset.hub,
-        )
+            preset.tasks, preset.hub,
+        )  # fmt: skip
         assert preset.hub is None or f"https://huggingface.co/{preset.hub}" in model.source
         feed_forwards = [block.feed_forward for block in model.last_stack.layer_blocks()]
         routed = any(isinstance(part, Mixture) for each in feed_forwards for part in parts_of(each))

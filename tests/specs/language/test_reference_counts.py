@@ -14,28 +14,14 @@ from zoo.configs.exporting import NoFamilyError, write_config
 WITHOUT_FAMILY = {
     "bert-base-sinusoidal",
     "minimax-text-01",  # whose reference rotates whole heads, and not the half that was trained
-    "nano-gpt",
-    "tiny-gpt",
-    "torch-transformer",
-    "torch-transformer-big",
-    "transformer-base",
-    "transformer-big",
-}
+    "nano-gpt", "tiny-gpt", "torch-transformer", "torch-transformer-big", "transformer-base", "transformer-big",
+}  # fmt: skip
 """What no class of transformers is."""
 
 OWN_CODE = {
-    "deepseek-v3-mtp",
-    "embeddinggemma-300m",
-    "gliner-large-v2.1",
-    "gliner-medium-v2.1",
-    "gliner-multi-v2.1",
-    "gliner-small-v2.1",
-    "neobert",
-    "rwkv7-0.1b",
-    "rwkv7-0.4b",
-    "rwkv7-1.5b",
-    "rwkv7-2.9b",
-}
+    "deepseek-v3-mtp", "embeddinggemma-300m", "gliner-large-v2.1", "gliner-medium-v2.1", "gliner-multi-v2.1",
+    "gliner-small-v2.1", "neobert", "rwkv7-0.1b", "rwkv7-0.4b", "rwkv7-1.5b", "rwkv7-2.9b",
+}  # fmt: skip
 """Models whose classes, whose dense layers after pooling, or whose heads for spans, are not in transformers."""
 
 TIED_TILL_LOADED = {"t5", "mt5", "umt5", "longt5"}

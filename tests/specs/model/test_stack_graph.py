@@ -6,12 +6,11 @@ import json
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from cli.app import app
 from specs.language.load import load
 from specs.language.preset_files import preset_names
 from specs.model.stack_graph import StackGraph
+from tests.cli.program import done
 
 CAPTIONED = """\
 Stacks:
@@ -54,9 +53,8 @@ def test_stacks_and_edges(name: str, graph: str) -> None:
 
 def shown(name: str, *assignments: str) -> Any:
     options = [option for assignment in assignments for option in ("--set", assignment)]
-    result = CliRunner().invoke(app, ["show", name, "--canonical", "--json", *options])
-    assert result.exit_code == 0, result.output
-    return json.loads(result.stdout)["graph"]
+    result = done("show", name, "--canonical", "--json", *options)
+    return json.loads(result)["graph"]
 
 
 def test_as_json() -> None:

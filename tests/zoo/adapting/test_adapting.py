@@ -76,14 +76,10 @@ SAME: dict[str, tuple[Model, Model, tuple[str, ...]]] = {
         gpt2(decoder={"layers": 2, "block": {**BLOCK, "feed_forward": MIXTURE}}),
         (),
     ),
-    "of a shared layer": (
-        gpt2(decoder={"layers": [{"repeat": 2, "shared": True}], "block": BLOCK}),
-        gpt2(),
-        (),
-    ),
+    "of a shared layer": (gpt2(decoder={"layers": [{"repeat": 2, "shared": True}], "block": BLOCK}), gpt2(), ()),
     "an encoder alone": (bert(), bert(head={"kind": "none"}), ()),
     "an encoder-decoder": (t5(), t5(), ("encoder=0-1", "decoder=0,1")),
-}
+}  # fmt: skip
 """A source, a variant that computes the same, and lists of layers."""
 
 

@@ -40,19 +40,14 @@ def write(
     names = gguf.get_tensor_name_map(known, config.num_hidden_layers)
     writer = gguf.GGUFWriter(path, architecture)
     fields = {
-        "context_length": config.max_position_embeddings,
-        "embedding_length": config.hidden_size,
-        "block_count": config.num_hidden_layers,
-        "feed_forward_length": config.intermediate_size,
-        "attention.head_count": config.num_attention_heads,
-        "attention.head_count_kv": config.num_key_value_heads,
+        "context_length": config.max_position_embeddings, "embedding_length": config.hidden_size,
+        "block_count": config.num_hidden_layers, "feed_forward_length": config.intermediate_size,
+        "attention.head_count": config.num_attention_heads, "attention.head_count_kv": config.num_key_value_heads,
         "attention.layer_norm_rms_epsilon": float(config.rms_norm_eps),
-        "attention.key_length": config.head_dim,
-        "attention.value_length": config.head_dim,
-        "rope.dimension_count": config.head_dim,
-        "rope.freq_base": float(rotation["rope_theta"]),
+        "attention.key_length": config.head_dim, "attention.value_length": config.head_dim,
+        "rope.dimension_count": config.head_dim, "rope.freq_base": float(rotation["rope_theta"]),
         "vocab_size": config.vocab_size,
-    }
+    }  # fmt: skip
     for key, value in (fields | (metadata or {})).items():
         if value is not None:
             add: dict[type, Any] = {

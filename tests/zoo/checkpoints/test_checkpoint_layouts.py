@@ -8,10 +8,9 @@ import shutil
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from typer.testing import CliRunner
 
-from cli.app import app
 from specs.base.errors import UserError
+from tests.cli.program import done
 from tests.parity.reference import load
 from tests.zoo.tiny import gpt2
 from zoo.checkpoints.carried import origin_of, tokenizer_origin
@@ -136,11 +135,8 @@ def test_the_directory_of_a_repository_in_the_cache_is_its_snapshot(cache, check
     assert all(torch.equal(found[each], expected[each]) for each in expected)
     assert origin_of(str(cache)) == tokenizer_origin(str(cache)) == cache / "snapshots/aaa"
     assert model_kind(str(cache)) == "checkpoint"
-    result = CliRunner().invoke(
-        app, ["import", str(cache), "-o", str(tmp_path / "spec.yaml")], prog_name="zoo"
-    )
-    assert result.exit_code == 0, result.output
-    assert "every tensor found in the checkpoint" in result.stdout
+    result = done("import", str(cache), "-o", str(tmp_path / "spec.yaml"))
+    assert "every tensor found in the checkpoint" in result
 
 
 def test_a_cache_whose_snapshot_is_unknown_is_refused(cache):

@@ -524,16 +524,8 @@ def test_gate_and_up_that_take_turns():
 @one_in(4)
 @pytest.mark.parametrize(
     "preset",
-    [
-        "deepseek-v2-lite",
-        "mamba2-130m",
-        "rwkv7-0.1b",
-        "t5-small",
-        "whisper-tiny",
-        "clip-vit-b32",
-        "zamba2-1.2b",
-    ],
-)
+    ["deepseek-v2-lite", "mamba2-130m", "rwkv7-0.1b", "t5-small", "whisper-tiny", "clip-vit-b32", "zamba2-1.2b"],
+)  # fmt: skip
 def test_the_names_of_every_family_are_looked_for_in_a_model_of_any_other(preset):
     spec = load(preset)
     shapes = {name: tuple(tensor.shape) for name, tensor in weight_tensors(assemble(spec))}

@@ -20,6 +20,7 @@ from specs.forms.canonical import canonical
 from specs.forms.resolved import resolved
 from specs.language.writing import dump
 from specs.model.model import Model
+from tests.cli.program import done, invoke
 from tests.parity.families.decoders import test_llama
 from tests.parity.reference import build, llama_spec
 from tests.zoo.checkpoints.gguf_files import Kind, write
@@ -165,18 +166,14 @@ assert "torch" not in sys.modules
 
 
 def test_an_export_of_a_quantized_file_is_verified(reference, spec, path, tmp_path, monkeypatch):
-    from typer.testing import CliRunner
-
-    from cli.app import app
 
     monkeypatch.chdir(tmp_path)
     write(reference, path, Kind.Q8_0)
     (tmp_path / "spec.yaml").write_text(dump(resolved(spec)))
-    result = CliRunner().invoke(app, ["export", "spec.yaml", "--weights", "model.gguf", "-o", "out"])
-    assert result.exit_code == 0, result.stderr
-    assert "verify  passed, largest difference " in result.stdout
+    printed = done("export", "spec.yaml", "--weights", "model.gguf", "-o", "out")
+    assert "verify  passed, largest difference " in printed
     os.truncate(path, 900)
-    result = CliRunner().invoke(app, ["export", "spec.yaml", "--weights", "model.gguf", "-o", "out"])
+    result = invoke("export", "spec.yaml", "--weights", "model.gguf", "-o", "out")
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.startswith("model.gguf is truncated")
 

@@ -118,12 +118,8 @@ def test_quantized_families_load_as_by_transformers(architecture: str, tmp_path:
 
 def test_the_factors_of_long_contexts_are_read(tmp_path: Path) -> None:
     config = Phi3Config(
-        **SMALL,
-        rope_parameters=LONG,
-        sliding_window=None,
-        pad_token_id=0,
-        original_max_position_embeddings=16,
-    )
+        **SMALL, rope_parameters=LONG, sliding_window=None, pad_token_id=0, original_max_position_embeddings=16,
+    )  # fmt: skip
     config.head_dim = 16
     reference = build(Phi3ForCausalLM, config, seed=1)
     factors = {FACTORS[field]: torch.tensor(LONG[field]) for field in FACTORS}

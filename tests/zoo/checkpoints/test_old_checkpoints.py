@@ -36,11 +36,7 @@ CASES: dict[str, tuple[dict[str, Any], list[str]]] = {
     ),
     "gpt_neox": (
         {**SIZES, **HEADS, "intermediate_size": 7, "rotary_pct": 0.4},
-        [
-            "layers.0.attention.bias",
-            "layers.0.attention.masked_bias",
-            "layers.1.attention.rotary_emb.inv_freq",
-        ],
+        ["layers.0.attention.bias", "layers.0.attention.masked_bias", "layers.1.attention.rotary_emb.inv_freq"],
     ),
     "opt": ({**SIZES, **HEADS, "ffn_dim": 7, "word_embed_proj_dim": 5, "do_layer_norm_before": False}, []),
     "bloom": ({"vocab_size": 11, "n_embed": 12, "n_layer": 2, "num_attention_heads": 2}, []),
@@ -53,7 +49,7 @@ CASES: dict[str, tuple[dict[str, Any], list[str]]] = {
         {**SIZES, **HEADS, "num_key_value_heads": 1, "intermediate_size": 7, "partial_rotary_factor": 0.4},
         ["layers.0.self_attn.rotary_emb.inv_freq"],
     ),
-}
+}  # fmt: skip
 HEADS_STORED_AGAIN = {
     "openai-gpt": "tokens_embed.weight",
     "gpt_neo": "wte.weight",

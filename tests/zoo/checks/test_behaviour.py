@@ -434,14 +434,7 @@ HEADS: list[dict[str, Any]] = [
     {"kind": "none"},
     {"kind": "language_modeling", "softcap": 5.0, "bias": "fixed"},
     {"kind": "classification", "labels": 2, "pooling": "mean"},
-    {
-        "kind": "classification",
-        "labels": 2,
-        "pooling": "last",
-        "activation": "gelu",
-        "norm": NORM,
-        "dense_bias": False,
-    },
+    {"kind": "classification", "labels": 2, "pooling": "last", "activation": "gelu", "norm": NORM, "dense_bias": False},
     {"kind": "classification", "labels": 2, "pooling": "max", "activation": "gelu", "transform": "tokens"},
     {"kind": "pooled", "pooling": {"token": 3}, "projection": 5},
     {"kind": "pooled", "pooling": "mean", "normalize": True},
@@ -453,11 +446,8 @@ HEADS: list[dict[str, Any]] = [
     {"kind": "multi_vector", "activation": "gelu", "normalize": False},
     {"kind": "sparse", "norm": {"kind": "layer_norm"}},
     {"kind": "sparse", "activation": None, "pooling": "sum", "logarithms": 2},
-    {
-        "kind": "several",
-        "heads": {"dense": {"kind": "pooled", "pooling": "last"}, "sparse": {"kind": "token_weights"}},
-    },
-]
+    {"kind": "several", "heads": {"dense": {"kind": "pooled", "pooling": "last"}, "sparse": {"kind": "token_weights"}}},
+]  # fmt: skip
 
 
 @one_in(8)

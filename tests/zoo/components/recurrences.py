@@ -44,13 +44,9 @@ def drawn_delta_inputs(
     key = torch.nn.functional.normalize(drawn(batch, groups, tokens, width), dim=-1)
     decay = -drawn(batch, heads, tokens, *([width] if per_channel else [])).exp() * strength
     return DeltaInputs(
-        drawn(batch, groups, tokens, width),
-        key,
-        drawn(batch, heads, tokens, out),
-        decay,
-        drawn(batch, heads, tokens).sigmoid(),
-        drawn(batch, heads, width, out),
-    )
+        drawn(batch, groups, tokens, width), key, drawn(batch, heads, tokens, out), decay,
+        drawn(batch, heads, tokens).sigmoid(), drawn(batch, heads, width, out),
+    )  # fmt: skip
 
 
 class GeneralizedInputs(NamedTuple):
@@ -93,14 +89,10 @@ def drawn_generalized_inputs(
 
     keys = (batch, heads, tokens, width)
     return GeneralizedInputs(
-        drawn(*keys),
-        drawn(*keys),
-        drawn(batch, heads, tokens, out),
-        drawn(*keys).sigmoid() * -strength,
-        torch.nn.functional.normalize(drawn(*keys), dim=-1),
-        drawn(*keys).sigmoid(),
+        drawn(*keys), drawn(*keys), drawn(batch, heads, tokens, out), drawn(*keys).sigmoid() * -strength,
+        torch.nn.functional.normalize(drawn(*keys), dim=-1), drawn(*keys).sigmoid(),
         drawn(batch, heads, width, out),
-    )
+    )  # fmt: skip
 
 
 def generalized_rule_by_tokens(inputs: GeneralizedInputs, real: Tensor | None) -> tuple[Tensor, Tensor]:

@@ -9,11 +9,10 @@ import pytest
 import torch
 from PIL import Image
 from torch import Tensor
-from typer.testing import CliRunner
 
-from cli.app import app
 from specs.forms.resolved import resolved
 from specs.language.writing import dump
+from tests.cli.program import refused
 from tests.zoo.tiny import of_patches, packed
 from zoo import functional
 from zoo.builder import assemble
@@ -146,6 +145,4 @@ def test_attention_to_images_of_any_size_is_not_shown(tmp_path: Path) -> None:
     (tmp_path / "packed.yaml").write_text(dump(resolved(packed())))
     Image.new("RGB", (8, 8)).save(tmp_path / "black.png")
     arguments = ["attend", tmp_path / "packed.yaml", "--ids", "1,2", "--image", tmp_path / "black.png"]
-    result = CliRunner(env={"COLUMNS": "160"}).invoke(app, list(map(str, arguments)), prog_name="zoo")
-    assert result.exit_code == 2
-    assert "tiny-packed reads images of any size, which zoo attend does not show" in result.stderr
+    assert "tiny-packed reads images of any size, which zoo attend does not show" in refused(*arguments)

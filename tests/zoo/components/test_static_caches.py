@@ -53,16 +53,8 @@ def places(*lengths: int) -> Tensor:
         gpt2(decoder=CHUNKED, position=GROWING),
         gpt2(decoder=BESIDE),
     ],
-    ids=[
-        "learned",
-        "rope",
-        "alibi",
-        "relative bias",
-        "window",
-        "chunks, growing queries",
-        "a mixer beside attention",
-    ],
-)
+    ids=["learned", "rope", "alibi", "relative bias", "window", "chunks, growing queries", "a mixer beside attention"],
+)  # fmt: skip
 def test_a_ragged_prompt_and_steps_are_the_full_pass_of_each_row(spec: Model) -> None:
     model, ids, lengths = filled(spec), torch.randint(20, (2, 9)), (5, 2)
     with torch.inference_mode():

@@ -134,8 +134,7 @@ LLAMAS: dict[str, Data] = {
         **LLAMA_2, "hidden_size": 8192, "intermediate_size": 28672, "num_attention_heads": 64,
         "num_hidden_layers": 80, "num_key_value_heads": 8,
     },
-    "llama-3-8b": LLAMA_3,
-    "llama-3.1-8b": LLAMA_3_1,
+    "llama-3-8b": LLAMA_3, "llama-3.1-8b": LLAMA_3_1,
     "llama-3.1-405b": {
         **LLAMA_3_1, "hidden_size": 16384, "intermediate_size": 53248, "num_attention_heads": 128,
         "num_hidden_layers": 126,
@@ -155,9 +154,7 @@ LLAMAS: dict[str, Data] = {
         "num_hidden_layers": 24, "num_key_value_heads": 32, "rope_theta": 130000,
     },
     "smollm3-3b": SMOLLM3,
-    "yi-6b": {
-        **LLAMA_2, "num_key_value_heads": 4, "rope_theta": 5000000.0, "vocab_size": 64000, "pad_token_id": 0
-    },
+    "yi-6b": {**LLAMA_2, "num_key_value_heads": 4, "rope_theta": 5000000.0, "vocab_size": 64000, "pad_token_id": 0},
     "codellama-13b": {
         **LLAMA_2, "hidden_size": 5120, "intermediate_size": 13824, "max_position_embeddings": 16384,
         "num_attention_heads": 40, "num_hidden_layers": 40, "num_key_value_heads": 40, "rope_theta": 1000000,
@@ -188,8 +185,7 @@ LLAMAS: dict[str, Data] = {
         **QWEN3, "hidden_size": 5120, "intermediate_size": 25600, "max_window_layers": 64, "num_attention_heads": 64,
         "num_hidden_layers": 64, "tie_word_embeddings": False,
     },
-    "phi-3-mini": PHI_3,
-    "phi-3.5-mini": PHI_3_5,
+    "phi-3-mini": PHI_3, "phi-3.5-mini": PHI_3_5,
     "phi-4": {
         **{key: value for key, value in PHI_3.items() if key != "auto_map"}, "bos_token_id": 100257,
         "eos_token_id": 100265, "hidden_size": 5120, "intermediate_size": 17920, "max_position_embeddings": 16384,

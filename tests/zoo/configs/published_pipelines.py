@@ -135,64 +135,50 @@ _NARROW_T5 = {
 
 DEFAULTS: dict[str, Expressed | Refused] = {
     "text-classification": Expressed(
-        "Xenova/distilbert-base-uncased-finetuned-sst-2-english",
-        "distilbert-base",
+        "Xenova/distilbert-base-uncased-finetuned-sst-2-english", "distilbert-base",
         {**_DISTILBERT, **_SENTIMENTS, "architectures": ["DistilBertForSequenceClassification"]},
         _NARROW_DISTILBERT,
     ),
     "token-classification": Expressed(
-        "Xenova/bert-base-multilingual-cased-ner-hrl",
-        "bert-base-multilingual-cased",
+        "Xenova/bert-base-multilingual-cased-ner-hrl", "bert-base-multilingual-cased",
         {**PUBLISHED["bert-base-multilingual-cased"], **_ENTITIES, "architectures": ["BertForTokenClassification"]},
         _NARROW,
     ),
     "question-answering": Expressed(
-        "Xenova/distilbert-base-cased-distilled-squad",
-        "distilbert-base",
+        "Xenova/distilbert-base-cased-distilled-squad", "distilbert-base",
         {**_DISTILBERT, "architectures": ["DistilBertForQuestionAnswering"], "vocab_size": 28996},
-        _NARROW_DISTILBERT,
-        differs=True,
+        _NARROW_DISTILBERT, differs=True,
     ),
     "fill-mask": Expressed(
-        "onnx-community/ettin-encoder-32m-ONNX",
-        "modernbert-base",
-        _ETTIN,
+        "onnx-community/ettin-encoder-32m-ONNX", "modernbert-base", _ETTIN,
         {**_NARROW, "bos_token_id": 1, "cls_token_id": 1, "eos_token_id": 2, "sep_token_id": 2, "pad_token_id": 0},
         differs=True,
         unsure="the base of local rotations and the number of positions, taken from Ettin's decoders",
     ),
     "summarization": Expressed(
-        "Xenova/distilbart-cnn-6-6",
-        "distilbart-cnn-12-6",
+        "Xenova/distilbart-cnn-6-6", "distilbart-cnn-12-6",
         {**PUBLISHED["bart-large-cnn"], "decoder_layers": 6, "encoder_layers": 6, "num_hidden_layers": 6},
         {**_NARROW_PAIR, "max_position_embeddings": 23},
         differs=True,
     ),
     "translation": Expressed(
-        "Xenova/t5-small",
-        "t5-small",
+        "Xenova/t5-small", "t5-small",
         {**PUBLISHED["t5-small"], "architectures": ["T5ForConditionalGeneration"]},
         _NARROW_T5,
     ),
-    "text2text-generation": Expressed(
-        "Xenova/flan-t5-small", "flan-t5-small", PUBLISHED["flan-t5-small"], _NARROW_T5
-    ),
+    "text2text-generation": Expressed("Xenova/flan-t5-small", "flan-t5-small", PUBLISHED["flan-t5-small"], _NARROW_T5),
     "text-generation": Expressed(
-        "onnx-community/Qwen3-0.6B-ONNX",
-        "qwen3-0.6b",
+        "onnx-community/Qwen3-0.6B-ONNX", "qwen3-0.6b",
         {**PUBLISHED["qwen3-0.6b"], "eos_token_id": 151645},
         {**_NARROW, "num_key_value_heads": 1, "head_dim": 10, "bos_token_id": 1, "eos_token_id": 2},
     ),
     "zero-shot-classification": Expressed(
-        "Xenova/distilbert-base-uncased-mnli",
-        "distilbert-base",
+        "Xenova/distilbert-base-uncased-mnli", "distilbert-base",
         {**_DISTILBERT, **_ENTAILMENT, "architectures": ["DistilBertForSequenceClassification"]},
         _NARROW_DISTILBERT,
     ),
     "audio-classification": Expressed(
-        "Xenova/wav2vec2-base-superb-ks",
-        "wav2vec2-base-960h",
-        _WAV2VEC2,
+        "Xenova/wav2vec2-base-superb-ks", "wav2vec2-base-960h", _WAV2VEC2,
         {
             "hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 17,
             "conv_dim": [8, 8], "conv_kernel": [10, 3], "conv_stride": [5, 2], "num_conv_pos_embeddings": 8,
@@ -206,8 +192,7 @@ DEFAULTS: dict[str, Expressed | Refused] = {
         "attention within windows that shift from layer to layer (HTSAT)",
     ),
     "automatic-speech-recognition": Expressed(
-        "Xenova/whisper-tiny.en",
-        "whisper-tiny",
+        "Xenova/whisper-tiny.en", "whisper-tiny",
         {**PUBLISHED["whisper-tiny"], "vocab_size": 51864, "pad_token_id": 50256, "bos_token_id": 50256,
          "eos_token_id": 50256, "decoder_start_token_id": 50257, "forced_decoder_ids": [[1, 50362]]},
         {**_NARROW_PAIR, **_NARROW_TOKENS, "num_mel_bins": 5, "max_source_positions": 23, "max_target_positions": 31},
@@ -219,9 +204,7 @@ DEFAULTS: dict[str, Expressed | Refused] = {
         "speech from text by flow matching",
     ),
     "image-to-text": Expressed(
-        "Xenova/vit-gpt2-image-captioning",
-        "vit-gpt2",
-        _VIT_GPT2,
+        "Xenova/vit-gpt2-image-captioning", "vit-gpt2", _VIT_GPT2,
         {
             "encoder": _NARROW_IMAGES,
             "decoder": {
@@ -244,9 +227,7 @@ DEFAULTS: dict[str, Expressed | Refused] = {
         "Xenova/modnet", {"model_type": "modnet"}, "a network of convolutions alone (MobileNetV2 and its decoder)"
     ),
     "zero-shot-image-classification": Expressed(
-        "Xenova/clip-vit-base-patch32",
-        "clip-vit-b32",
-        _CLIP,
+        "Xenova/clip-vit-base-patch32", "clip-vit-b32", _CLIP,
         {
             "projection_dim": 9,
             "text_config": {**_NARROW, "hidden_size": 21, "eos_token_id": 60, "projection_dim": 9},
@@ -259,9 +240,7 @@ DEFAULTS: dict[str, Expressed | Refused] = {
         "a decoder of trained queries, each of which gives a class and a box",
     ),
     "zero-shot-object-detection": Expressed(
-        "Xenova/owlvit-base-patch32",
-        "owlvit-base-32",
-        _OWLVIT,
+        "Xenova/owlvit-base-patch32", "owlvit-base-32", _OWLVIT,
         {
             "projection_dim": 21,
             "text_config": {**_NARROW, "hidden_size": 21, "max_position_embeddings": 16},
@@ -288,8 +267,7 @@ DEFAULTS: dict[str, Expressed | Refused] = {
         "the outputs of several layers that convolutions fuse into an image (DPT)",
     ),
     "feature-extraction": Expressed(
-        "onnx-community/all-MiniLM-L6-v2-ONNX",
-        "minilm-l6",
+        "onnx-community/all-MiniLM-L6-v2-ONNX", "minilm-l6",
         {**PUBLISHED["minilm-l12"], "num_hidden_layers": 6},
         _NARROW,
     ),

@@ -28,15 +28,9 @@ from zoo.families.common.layer_runs import pattern
 from zoo.families.registry import MODEL_TYPES, family
 
 LLAMA = {
-    "architectures": ["LlamaForCausalLM"],
-    "model_type": "llama",
-    "vocab_size": 100,
-    "hidden_size": 32,
-    "intermediate_size": 48,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-}
+    "architectures": ["LlamaForCausalLM"], "model_type": "llama", "vocab_size": 100, "hidden_size": 32,
+    "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+}  # fmt: skip
 
 
 def read(**changes: Any) -> Any:
@@ -98,16 +92,9 @@ def test_unsupported_fields_are_refused_with_a_suggestion(changes: Any, message:
 
 
 DEPTHS = (
-    "num_hidden_layers",
-    "n_layer",
-    "n_layers",
-    "num_layers",
-    "encoder_layers",
-    "decoder_layers",
-    "num_decoder_layers",
-    "encoder_num_hidden_layers",
-    "decoder_num_hidden_layers",
-)
+    "num_hidden_layers", "n_layer", "n_layers", "num_layers", "encoder_layers", "decoder_layers",
+    "num_decoder_layers", "encoder_num_hidden_layers", "decoder_num_hidden_layers",
+)  # fmt: skip
 
 
 def _with_images(text: str, fields: dict[str, int]) -> dict[str, Any]:
@@ -329,13 +316,8 @@ def test_the_preferred_one_of_equally_fitting_families_is_taken() -> None:
 
 @pytest.mark.parametrize(
     ("name", "model_type"),
-    [
-        ("t5-small", "t5"),
-        ("qwen3-0.6b", "qwen3"),
-        ("mixtral-8x7b", "mixtral"),
-        ("deepseek-v3", "deepseek_v3"),
-    ],
-)
+    [("t5-small", "t5"), ("qwen3-0.6b", "qwen3"), ("mixtral-8x7b", "mixtral"), ("deepseek-v3", "deepseek_v3")],
+)  # fmt: skip
 def test_a_family_goes_before_those_that_extend_it(name: str, model_type: str) -> None:
     assert write_config(load(name))["model_type"] == model_type
 
@@ -403,16 +385,12 @@ def test_an_amplitude_that_is_stated_as_it_would_be_anyway_changes_nothing(
     [
         ("gpt2", "decoder.block.attention.scale=1", ("decoder", "layers", 0, "attention", "scale")),
         ("gpt2", "context_length=7", ("decoder", "context_length")),
-        (
-            "llama-2-7b",
-            "position.dimensions=64",
-            ("decoder", "layers", 0, "attention", "position", "dimensions"),
-        ),
+        ("llama-2-7b", "position.dimensions=64", ("decoder", "layers", 0, "attention", "position", "dimensions")),
         ("gpt2", "decoder.final_norm=false", ("decoder", "final_norm")),
         ("gpt2", "head.tie_embeddings=false", ("head", "tie_embeddings")),
         ("gpt2", "decoder.layers=11", ("decoder", "layers")),
     ],
-)
+)  # fmt: skip
 def test_specs_of_two_models_differ_where_they_do(name: str, assignment: str, path: Any) -> None:
     found = [place for place, _, _ in differences(canonical(load(name)), canonical(load(name, [assignment])))]
     assert path in found

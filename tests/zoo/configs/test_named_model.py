@@ -11,12 +11,11 @@ from typing import Any
 import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
-from typer.testing import CliRunner
 
 import zoo
-from cli.app import app
 from tests.cli.process import environment
 from tests.cli.process import zoo as program
+from tests.cli.program import done, invoke, refused
 from tests.zoo.checkpoints.gguf_files import write
 from zoo.configs.named_model import model_kind, named_model
 
@@ -56,10 +55,6 @@ def offline(here: Path) -> dict[str, str]:
     return environment(HF_HUB_OFFLINE="1", **{name: str(path) for name, path in places.items()})
 
 
-def run(*arguments: str) -> Any:
-    return CliRunner().invoke(app, [*arguments], prog_name="zoo")
-
-
 @pytest.mark.parametrize("form", ["mine", "./mine/", "mine/config.json"])
 def test_a_checkpoint_stands_for_its_spec_and_brings_its_weights(here: Path, llama: Any, form: str) -> None:
     named = named_model(form)
@@ -89,9 +84,7 @@ def test_assignments_and_a_name_change_a_checkpoint(here: Path) -> None:
 
 
 def test_a_wrong_name_is_told_with_its_option(here: Path) -> None:
-    refused = run("show", "gpt2", "--name", "a b")
-    assert refused.exit_code == 2
-    assert refused.stderr.startswith("--name a b: name: ")
+    assert refused("show", "gpt2", "--name", "a b").startswith("--name a b: name: ")
 
 
 def test_paths_come_before_the_hub_and_presets_before_directories(here: Path) -> None:
@@ -105,7 +98,7 @@ def test_paths_come_before_the_hub_and_presets_before_directories(here: Path) ->
 
 
 def test_a_conversion_without_a_config_is_a_checkpoint(here: Path) -> None:
-    assert run("adapt", "mine", "--set", "decoder.block.kind=post_norm", "-o", "made").exit_code == 0
+    done("adapt", "mine", "--set", "decoder.block.kind=post_norm", "-o", "made")
     assert not Path("made/config.json").exists()
     assert (model_kind("made"), named_model("made").own_weights) == ("checkpoint", "made")
     assert next(zoo.build("made").parameters()).is_meta is False
@@ -124,19 +117,17 @@ def test_a_conversion_without_a_config_is_a_checkpoint(here: Path) -> None:
 @pytest.mark.parametrize("command", ["show", "params", "export", "draw"])
 def test_what_names_nothing_is_told_alike(here: Path, command: str, reference: str, lines: list[str]) -> None:
     Path("empty").mkdir()
-    refused = run(command, reference)
-    assert (refused.exit_code, refused.stdout) == (2, "")
+    message = refused(command, reference)
     for line in lines:
-        assert line in refused.stderr
+        assert line in message
 
 
 @pytest.mark.slow
 def test_every_command_takes_a_checkpoint(here: Path) -> None:
     for command in (["show"], ["validate"], ["params"], ["report"], ["draw", "-o", "-"], ["diff", "mine"],
                     ["new", "copy", "--like"]):  # fmt: skip
-        result = run(*command, "mine")
-        assert result.exit_code == 0, result.stderr
-    assert "  mine: {weights: mine}" in (run("init", "mine"), Path("zoo.yaml").read_text())[1]
+        done(*command, "mine")
+    assert "  mine: {weights: mine}" in (invoke("init", "mine"), Path("zoo.yaml").read_text())[1]
 
 
 @pytest.mark.slow
@@ -144,22 +135,22 @@ def test_commands_that_take_weights_use_those_of_the_checkpoint_and_say_so(here:
 
     for command in (["check", "mine"], ["convert", "mine", "-o", "converted"], ["export", "mine", "-o", "out"],
                     ["build", "mine", "-o", "built", "--name", "own"]):  # fmt: skip
-        result = run(*command)
+        result = invoke(*command)
         assert result.exit_code == 0, result.stderr
         assert re.search(r"(?m)^  (weights|ran on|params) .*\bmine$", result.stdout), result.stdout
     for directory in ("out", "built"):
         assert json.loads(Path(directory, "export.json").read_text())["weights"] == "checkpoint"
         assert json.loads(Path(directory, "build.json").read_text())["weights_from"].split()[0] == "mine"
     assert "--weights" not in result.stdout.partition("is ready in")[2]  # the next steps
-    drawn = run("export", "mine", "--weights", "random", "-o", "drawn", "--name", "own")
+    drawn = invoke("export", "mine", "--weights", "random", "-o", "drawn", "--name", "own")
     assert "  zoo export mine --name own --weights random -o drawn -v " in drawn.stdout
     assert json.loads(Path("drawn/export.json").read_text())["weights"] == "random"
-    refused = run("export", "out", "-o", "again")
+    refused = invoke("export", "out", "-o", "again")
     assert (refused.exit_code, refused.stderr.splitlines()[0]) == (
         2,
         "out is an export, and its weights are in its graphs.",
     )
-    assert run("params", "out").exit_code == 0
+    done("params", "out")
     with pytest.raises(zoo.UserError, match="out is an export"):
         zoo.export("out", "again")
     assert zoo.export("mine", "python").directory == Path("python")

@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 import torch
 import transformers
-from typer.testing import CliRunner
 
-from cli.app import app
 from exporters.export import export
 from exporters.steps.options import ExportOptions
 from specs.forms.canonical import canonical, differences
 from specs.language.load import load
+from tests.cli.program import invoke
 from tests.parity.families import pairs
 from tests.parity.families.harness import check_reference
 from tests.parity.families.seq2seq.test_t5 import untied
@@ -103,7 +102,7 @@ def test_a_narrow_copy_goes_in_and_out_and_to_the_client(task: str, tmp_path: Pa
 def test_others_are_refused_by_what_they_need(task: str, tmp_path: Path) -> None:
     default = REFUSED[task]
     (tmp_path / "config.json").write_text(json.dumps(default.config), "utf-8")
-    result = CliRunner().invoke(app, ["import", str(tmp_path)], prog_name="zoo")
+    result = invoke("import", str(tmp_path))
     assert result.exit_code == 2
     assert isinstance(result.exception, SystemExit)
     assert default.missing in result.stderr

@@ -200,9 +200,7 @@ PUBLISHED: dict[str, dict[str, Any]] = {
         "resid_pdrop": 0.1, **SUMMARY, "vocab_size": 40478,
     },
     "gpt2": GPT2,
-    "distilgpt2": {
-        **GPT2, "n_layer": 6, "_num_labels": 1, "id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}
-    },
+    "distilgpt2": {**GPT2, "n_layer": 6, "_num_labels": 1, "id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}},
     "gpt-neo-125m": GPT_NEO,
     "gpt-neo-2.7b": {
         **GPT_NEO, "hidden_size": 2560, "num_heads": 20, "num_layers": 32,

@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 import torch
-from typer.testing import CliRunner
 
 import zoo
-from cli.app import app
 from specs.language.load import load
 from specs.language.preset_files import preset_names
+from tests.cli.program import done, refused
 from tests.thinned import one_in
 from tests.zoo.tiny import gpt2
 from zoo.configs.recorded_spec import check_recorded_spec, record_spec, recorded_spec
@@ -37,28 +36,17 @@ def saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return Path("saved")
 
 
-def run(*arguments: str) -> Any:
-    """``zoo`` with these arguments."""
-    return CliRunner().invoke(app, [*arguments], prog_name="zoo")
-
-
 @pytest.mark.parametrize(
     "command",
-    [
-        ("convert", "-o", "out"),
-        ("export", "-o", "out"),
-        ("check",),
-        ("attend", "--ids", "1,2", "-o", "out.html"),
-    ],
-)
+    [("convert", "-o", "out"), ("export", "-o", "out"), ("check",), ("attend", "--ids", "1,2", "-o", "out.html")],
+)  # fmt: skip
 def test_another_forward_is_refused_wherever_weights_are_read(saved: Path, command: tuple[str, ...]) -> None:
     name, *options = command
     Path("relu.yaml").write_text(
         "extends: mine.yaml\nname: relu\ndecoder: {block: {feed_forward: {activation: relu}}}\n"
     )
-    refused = run(name, "relu.yaml", "--weights", str(saved), *options)
-    assert refused.exit_code == 2, refused.output
-    assert refused.stderr == (
+    message = refused(name, "relu.yaml", "--weights", str(saved), *options)
+    assert message == (
         "saved is a checkpoint of another spec\n"
         "  decoder.layers[*].feed_forward.activation: 'relu' (recorded: 'gelu_tanh')\n"
         "  Use the spec in saved/spec.json, or derive weights for relu with zoo adapt.\n"
@@ -92,8 +80,7 @@ def test_what_changes_no_value_may_differ(saved: Path) -> None:
 
 def test_a_variant_is_derived_from_the_recorded_spec(saved: Path, tmp_path: Path) -> None:
     spec = "decoder.block.feed_forward.activation=relu"
-    made = run("adapt", "mine.yaml", "--set", spec, "--weights", str(saved), "-o", "adapted")
-    assert made.exit_code == 0, made.output
+    done("adapt", "mine.yaml", "--set", spec, "--weights", str(saved), "-o", "adapted")
 
 
 @pytest.mark.parametrize(

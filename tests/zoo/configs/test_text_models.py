@@ -18,13 +18,8 @@ TEXT = dict(
     max_position_embeddings=64, pad_token_id=0, bos_token_id=1, eos_token_id=2,
 )  # fmt: skip
 SEEN = dict(
-    hidden_size=16,
-    intermediate_size=20,
-    num_hidden_layers=1,
-    num_attention_heads=2,
-    image_size=16,
-    patch_size=8,
-)
+    hidden_size=16, intermediate_size=20, num_hidden_layers=1, num_attention_heads=2, image_size=16, patch_size=8,
+)  # fmt: skip
 HEARD = dict(d_model=16, encoder_layers=1, encoder_attention_heads=2, encoder_ffn_dim=20, num_mel_bins=8)
 ROTATED = dict(depth=1, hidden_size=16, num_heads=2, intermediate_size=20, out_hidden_size=32, patch_size=8)
 OPT = dict(

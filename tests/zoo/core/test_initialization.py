@@ -53,12 +53,10 @@ def test_gpt2_scales_weights_that_write_to_the_residual_stream():
         "feed_forward": {"kind": "mlp", "hidden": 256, "activation": "gelu_tanh"},
     }
     spec = gpt2(
-        vocab_size=500,
-        d_model=64,
-        context_length=100,
+        vocab_size=500, d_model=64, context_length=100,
         decoder={"layers": 8, "block": block},
         initialization={"kind": "normal", "std": 0.05, "depth_scaled": True},
-    )
+    )  # fmt: skip
     config = transformers.GPT2Config(
         vocab_size=500, n_embd=64, n_layer=8, n_head=4, n_positions=100, initializer_range=0.05,
         bos_token_id=0, eos_token_id=0,
@@ -77,13 +75,11 @@ def test_bert():
     }
     head = {"kind": "masked_language_modeling", "norm": {"kind": "layer_norm"}, "tie_embeddings": False}
     spec = bert(
-        vocab_size=400,
-        d_model=64,
-        context_length=90,
+        vocab_size=400, d_model=64, context_length=90,
         encoder={"layers": 2, "block": block},
         head=head,
         initialization={"kind": "normal", "std": 0.03},
-    )
+    )  # fmt: skip
     config = transformers.BertConfig(
         vocab_size=400, hidden_size=64, num_hidden_layers=2, num_attention_heads=4, intermediate_size=128,
         max_position_embeddings=90, initializer_range=0.03, tie_word_embeddings=False, pad_token_id=None,
@@ -97,9 +93,7 @@ def test_t5_factors(gated):
         "kind": "pre_norm",
         "norm": {"kind": "rms_norm"},
         "attention": {"kind": "multi_head", "heads": 6, "head_dim": 24, "bias": False, "scale": 1.0},
-        "feed_forward": {
-            "kind": "gated" if gated else "mlp", "hidden": 200, "activation": "relu", "bias": False,
-        },
+        "feed_forward": {"kind": "gated" if gated else "mlp", "hidden": 200, "activation": "relu", "bias": False},
     }  # fmt: skip
     stack = {"layers": 2, "block": block}
     spec = t5(
@@ -140,11 +134,9 @@ def test_norms_and_biases():
 def test_norms_begin_by_multiplying_by_one_and_sinks_as_a_key_of_score_zero(kind):
     norm = {"kind": kind, "unit_offset": True}
     attention = {
-        "kind": "multi_head",
-        "heads": 2,
-        "sinks": True,
+        "kind": "multi_head", "heads": 2, "sinks": True,
         "qk_norm": {"norm": norm, "over": "each_head"},
-    }
+    }  # fmt: skip
     model = drawn(gpt2(decoder={"layers": 1, "block": {**BLOCK, "norm": norm, "attention": attention}}))
     block = model.decoder.blocks[0]
     assert block.attention.query_norm.weight.shape == (2, 4)

@@ -65,12 +65,10 @@ def check_flowchart(text):
     label = r'"(?:[^"<>&`\\\n]|<br/>|#\w+;)+"'
     forms = {
         "node": rf"(n\d+)(?:\[{label}\]|\(\({label}\)\)|\(\[{label}\]\))",
-        "edge": r"(n\d+) (?:-->(?:\|[\w, ]+\|)?|-\.-) (n\d+)",
-        "frame": rf"subgraph f\d+\[{label}\]",
-        "end": r"end",
+        "edge": r"(n\d+) (?:-->(?:\|[\w, ]+\|)?|-\.-) (n\d+)", "frame": rf"subgraph f\d+\[{label}\]", "end": r"end",
         "style": r"classDef [a-z-]+ fill:#\w{6},stroke:#\w{6},color:#\w{6}",
         "class": r"class (n\d+(?:,n\d+)*) [a-z-]+",
-    }
+    }  # fmt: skip
     nodes, depth = [], 0
     for line in lines[0].splitlines():
         kind, match = next(
@@ -521,12 +519,8 @@ def test_a_block_that_comes_again_is_not_drawn_again():
 def test_labels_of_attention():
     (attention,) = attentions(read(load("gemma2-2b")))
     assert attention.details == (
-        "8 query heads \u00d7 256",
-        "4 key-value heads",
-        "causal",
-        "window 4,096",
-        "softcap 50",
-    )
+        "8 query heads \u00d7 256", "4 key-value heads", "causal", "window 4,096", "softcap 50",
+    )  # fmt: skip
     (attention,) = attentions(read(load("qwen3-0.6b")))
     assert [part.title for part in attention.on_queries_keys] == ["RMSNorm", "RoPE"]  # from below to above
     assert attention.on_queries_keys[0].parameters == 28 * 2 * 128
@@ -563,20 +557,14 @@ def test_labels_of_feed_forwards():
     assert said["llama-3-8b"].details == ("4,096 \u2192 2 \u00d7 14,336 \u2192 4,096",)
     assert isinstance(said["mixtral-8x7b"], ExpertsPart)
     assert said["mixtral-8x7b"].details == (
-        "2 of 8 experts",
-        "SwiGLU 14,336",
-        "softmax router",
-        "352M active",
-    )
+        "2 of 8 experts", "SwiGLU 14,336", "softmax router", "352M active",
+    )  # fmt: skip
     scout = next(
         part for part in read(load("llama-4-scout-17b-16e-text")).parts() if part.role == "feed-forward"
     )
     assert scout.details[:4] == (
-        "1 of 16 experts",
-        "SwiGLU 8,192",
-        "shared: SwiGLU 8,192",
-        "sigmoid router, weighs inputs",
-    )
+        "1 of 16 experts", "SwiGLU 8,192", "shared: SwiGLU 8,192", "sigmoid router, weighs inputs",
+    )  # fmt: skip
     assert "12.9B active per token" in read(load("mixtral-8x7b")).facts
     assert not any("active" in fact for fact in read(load("llama-3-8b")).facts)
 
@@ -591,12 +579,8 @@ def test_labels_of_inputs_and_outputs():
         ]
 
     assert ends("bert-base") == [
-        "Tokens",
-        "Token types",
-        "Learned positions",
-        "Hidden states",
-        "Pooled output",
-    ]
+        "Tokens", "Token types", "Learned positions", "Hidden states", "Pooled output",
+    ]  # fmt: skip
     assert ends("vit-base-16") == ["Image", "Class token", "Learned positions", "Logits"]
     assert ends("whisper-tiny") == [
         "Log-mel spectrogram", "Sinusoidal positions", "Tokens", "Learned positions", "Logits",
@@ -732,12 +716,7 @@ def test_a_scene_as_data():
     [
         (
             "qwen3.5-0.8b-text",
-            [
-                "Gated DeltaNet",
-                "16 heads, states 128 \u00d7 128",
-                "convolution over 4 tokens",
-                "gated output",
-            ],
+            ["Gated DeltaNet", "16 heads, states 128 \u00d7 128", "convolution over 4 tokens", "gated output"],
         ),
         ("lfm2-350m", ["Short convolution", "convolution over 3 tokens"]),
         ("mamba-130m", ["Mamba", "1,536 channels \u00d7 16 states"]),
@@ -746,13 +725,10 @@ def test_a_scene_as_data():
         ("rwkv7-0.1b", ["RWKV-7", "12 heads, states 64 \u00d7 64", "values mixed with the first layer's"]),
         ("rwkv7-0.1b", ["RWKV channel mix", "3,072 wide, over 2 tokens", "ReLU\u00b2"]),
         ("kimi-linear-48b-a3b", ["Kimi Delta Attention", "32 heads, states 128 \u00d7 128"]),
-        (
-            "minimax-text-01",
-            ["Linear attention", "64 heads, states 128 \u00d7 128", "decay: slopes"],
-        ),
+        ("minimax-text-01", ["Linear attention", "64 heads, states 128 \u00d7 128", "decay: slopes"]),
         ("recurrentgemma-2b", ["RG-LRU", "2,560 channels", "gates in 10 blocks"]),
     ],
-)
+)  # fmt: skip
 def test_mixers_are_described(preset: str, words: list[str]) -> None:
     text = " ".join(text.text for text in all_texts(draw_scene(load(preset))))
     for word in words:

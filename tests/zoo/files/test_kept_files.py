@@ -85,13 +85,8 @@ def test_the_directory_keeps_its_permissions(out: Path) -> None:
 
 @pytest.mark.parametrize(
     ("theirs", "path"),
-    [
-        ("config.json", "config.json"),
-        ("config.json/notes", "config.json"),
-        ("data", "data"),
-        ("->data", "data"),
-    ],
-)
+    [("config.json", "config.json"), ("config.json/notes", "config.json"), ("data", "data"), ("->data", "data")],
+)  # fmt: skip
 def test_unlisted_files_at_zoos_paths_are_refused_and_kept(out: Path, theirs: str, path: str) -> None:
     if theirs.startswith("->"):
         (out / theirs[2:]).symlink_to("..")
@@ -151,10 +146,7 @@ def _fits(paths: Mapping[str, str]) -> bool:
 # -------------------------------------------------------------------------------------------- what is zoo's
 
 FOREIGN = {
-    "list": "[]",
-    "text": "export",
-    "empty": "",
-    "object": "{}",
+    "list": "[]", "text": "export", "empty": "", "object": "{}",
     "no_files": json.dumps({**EXPORT, "files": {}}),
     "names_alone": json.dumps({**EXPORT, "files": ["src/main.py"]}),
     "another_tool": json.dumps({"files": {"src/main.py": 1}}),
@@ -163,7 +155,7 @@ FOREIGN = {
     "roundabout": json.dumps({**EXPORT, "files": {"a//b": 1}}),
     "dot": json.dumps({**EXPORT, "files": {".": 1}}),
     "deep": "[" * 1_000_000,
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", FOREIGN)

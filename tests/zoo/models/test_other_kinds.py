@@ -31,18 +31,12 @@ STATED: dict[str, dict[str, Any]] = {
     "internvl": {"text_config": {"model_type": "qwen2"}, "vision_config": {}},
     "idefics2": {"text_config": {"model_type": "mistral", "vocab_size": 32003}},
     **{
-        model_type: {
-            "text_config": {"model_type": "llama", "vocab_size": 128259},
-            "vision_config": {"patch_size": 16},
-        }
+        model_type: {"text_config": {"model_type": "llama", "vocab_size": 128259}, "vision_config": {"patch_size": 16}}
         for model_type in ("idefics3", "smolvlm")
     },
     "vision-encoder-decoder": {"encoder": {"model_type": "vit"}, "decoder": {"model_type": "gpt2"}},
-    "blip": {
-        "text_config": {"model_type": "blip_text_model"},
-        "vision_config": {"model_type": "blip_vision_model"},
-    },
-}
+    "blip": {"text_config": {"model_type": "blip_text_model"}, "vision_config": {"model_type": "blip_vision_model"}},
+}  # fmt: skip
 """The fields that a family's config must state."""
 
 

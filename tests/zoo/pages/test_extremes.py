@@ -17,14 +17,9 @@ SCALINGS: dict[str, dict[str, Any]] = {
     "linear": {"factor": 1e30},
     "yarn": {"factor": 1e30, "original_context_length": 16},
     "dynamic_ntk": {"factor": 1e30, "original_context_length": 16},
-    "llama3": {
-        "factor": 1e30,
-        "low_freq_factor": 1e-30,
-        "high_freq_factor": 1e30,
-        "original_context_length": 16,
-    },
+    "llama3": {"factor": 1e30, "low_freq_factor": 1e-30, "high_freq_factor": 1e30, "original_context_length": 16},
     "longrope": {"short_factor": [1e-30] * 2, "long_factor": [1e30] * 2, "original_context_length": 16},
-}
+}  # fmt: skip
 
 
 def section(**changes: Any) -> str:

@@ -88,16 +88,10 @@ def dependence(spec: Model, grid: VisibilityGrid, mask: Tensor | None) -> Tensor
         bert(encoder=one_layer(50), context_length=200, position={"kind": "relative_bias"}),
     ],
     ids=[
-        "causal",
-        "window",
-        "wide window",
-        "alibi",
-        "chunks",
-        "both ways",
-        "window both ways",
+        "causal", "window", "wide window", "alibi", "chunks", "both ways", "window both ways",
         "wide window both ways",
     ],
-)
+)  # fmt: skip
 def test_a_position_sees_those_that_its_output_depends_on(spec: Model, padding: Any) -> None:
     (sight,) = sight_of(spec)
     allowed, grid = sight.allowed[padding], sight.keys

@@ -91,12 +91,8 @@ SIZES = st.integers(1, 5)
 @pytest.mark.slow
 @settings(max_examples=6, deadline=None)
 @given(
-    batch=SIZES,
-    new=SIZES,
-    past=st.integers(0, 5),
-    encoder=SIZES,
-    architecture=st.sampled_from([bert, gpt2, t5]),
-)
+    batch=SIZES, new=SIZES, past=st.integers(0, 5), encoder=SIZES, architecture=st.sampled_from([bert, gpt2, t5]),
+)  # fmt: skip
 def test_costs_hold_at_any_size(batch: int, new: int, past: int, encoder: int, architecture: Any) -> None:
     assert_counted(architecture(), B=batch, T=new, P=past, S=encoder)
 

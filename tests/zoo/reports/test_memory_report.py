@@ -29,15 +29,8 @@ from zoo.reports.memory import CachedLayers, CacheSizes, TrainingState, cache, s
 from zoo.reports.roles import roles, ties
 
 DECODERS = [
-    "gpt2",
-    "llama-3-8b",
-    "gemma2-2b",
-    "gpt-oss-20b",
-    "deepseek-v3",
-    "mixtral-8x7b",
-    "falcon-7b",
-    "bloom-560m",
-]
+    "gpt2", "llama-3-8b", "gemma2-2b", "gpt-oss-20b", "deepseek-v3", "mixtral-8x7b", "falcon-7b", "bloom-560m",
+]  # fmt: skip
 
 
 def smallest(name: str) -> Model:
@@ -170,11 +163,8 @@ def test_training_keeps_gradients_and_two_moments_and_a_copy_of_halves() -> None
     full, half = (TrainingState.of(Folded.of(gpt2()), dtype) for dtype in (torch.float32, torch.bfloat16))
     assert (full.weights, full.gradients, full.moments, full.master) == (4 * count, 4 * count, 8 * count, 0)
     assert (half.weights, half.gradients, half.moments, half.master) == (
-        2 * count,
-        2 * count,
-        8 * count,
-        4 * count,
-    )
+        2 * count, 2 * count, 8 * count, 4 * count,
+    )  # fmt: skip
     assert full.total == half.total == 16 * count
 
 

@@ -225,7 +225,7 @@ def test_equal_layers_of_any_spec_count_as_all_do(data):
 def test_ten_thousand_layers_are_not_built():
     folded = Folded.of(load("tiny-gpt", ["decoder.layers=10000"]))
     model: Any = folded.model
-    assert len(model.decoder.blocks) == 3  # two for all, and one that the last norm is like
+    assert len(model.decoder.blocks) == 2
     report = parameter_report(folded.spec)
     assert len(report.module("decoder.blocks").children) == 10_000
     block = report.module("decoder.blocks.9999").parameters
@@ -237,7 +237,7 @@ def test_equal_blocks_with_many_names_are_one():
     blocks, layers = ", ".join(f"{n}: {{}}" for n in names), ", ".join(f"{{use: {n}}}" for n in names)
     spec = load("tiny-gpt", [f"decoder.blocks={{{blocks}}}", f"decoder.layers=[{layers}]"])
     model: Any = Folded.of(spec).model
-    assert len(model.decoder.blocks) == 3
+    assert len(model.decoder.blocks) == 2
     assert fewer_layers(spec, 1).decoder.depth == 1
 
 

@@ -101,15 +101,8 @@ def test_safetensors_go_first(preferred, tmp_path):
 
 def test_transformers_own_file(tmp_path):
     config = transformers.GPT2Config(
-        vocab_size=20,
-        n_embd=8,
-        n_layer=2,
-        n_head=2,
-        n_inner=12,
-        n_positions=10,
-        bos_token_id=0,
-        eos_token_id=0,
-    )
+        vocab_size=20, n_embd=8, n_layer=2, n_head=2, n_inner=12, n_positions=10, bos_token_id=0, eos_token_id=0,
+    )  # fmt: skip
     reference = transformers.GPT2LMHeadModel(config)
     config.save_pretrained(tmp_path)
     torch.save(reference.state_dict(), tmp_path / PICKLED_SINGLE)
@@ -122,17 +115,11 @@ def test_transformers_own_file(tmp_path):
 def test_every_layout_of_a_tensor(tmp_path):
     shared = torch.arange(12.0)
     tensors = {
-        "whole": shared,
-        "part": shared[2:5],
-        "matrix": shared.view(3, 4),
-        "turned": shared.view(3, 4).t(),
-        "every other": shared[::2],
-        "spread": torch.tensor([7.0]).expand(3, 2),
-        "none": torch.zeros(0, 3),
-        "number": torch.tensor(2.5, dtype=torch.bfloat16),
-        "parameter": torch.nn.Parameter(torch.ones(2).half()),
+        "whole": shared, "part": shared[2:5], "matrix": shared.view(3, 4), "turned": shared.view(3, 4).t(),
+        "every other": shared[::2], "spread": torch.tensor([7.0]).expand(3, 2), "none": torch.zeros(0, 3),
+        "number": torch.tensor(2.5, dtype=torch.bfloat16), "parameter": torch.nn.Parameter(torch.ones(2).half()),
         "double": torch.ones(3, dtype=torch.float64),
-    }
+    }  # fmt: skip
     torch.save(tensors, tmp_path / "x.pt")
     stored = TensorFiles.open(tmp_path / "x.pt").tensors
     assert stored.keys() == tensors.keys()

@@ -55,12 +55,7 @@ INEXPRESSIBLE = {
     **dict.fromkeys(("inkling_mm_model", "inkling_text"), _FROM_TOKENS),
     **dict.fromkeys(
         (
-            "deepseek_v32",
-            "glm_moe_dsa",
-            "mistral_large4",
-            "mistral_large4_text",
-            "dots3_note",
-            "dots3_note_text",
+            "deepseek_v32", "glm_moe_dsa", "mistral_large4", "mistral_large4_text", "dots3_note", "dots3_note_text",
         ),
         _INDEXER,
     ),
@@ -180,17 +175,8 @@ INEXPRESSIBLE = {
     ),
     **dict.fromkeys(
         (
-            "mobilevit",
-            "mobilevitv2",
-            "cvt",
-            "levit",
-            "pvt",
-            "pvt_v2",
-            "poolformer",
-            "swiftformer",
-            "hiera",
-            "dinat",
-            "focalnet",
+            "mobilevit", "mobilevitv2", "cvt", "levit", "pvt", "pvt_v2", "poolformer", "swiftformer", "hiera",
+            "dinat", "focalnet",
         ),
         _PYRAMID,
     ),
@@ -252,16 +238,10 @@ INEXPRESSIBLE = {
     # series
     **dict.fromkeys(
         (
-            "autoformer",
-            "informer",
-            "time_series_transformer",
-            "patchtst",
-            "patchtsmixer",
-            "timesfm",
-            "timesfm2_5",
-            "time_moe",
+            "autoformer", "informer", "time_series_transformer", "patchtst", "patchtsmixer", "timesfm",
+            "timesfm2_5", "time_moe",
         ),
         _SERIES,
     ),
-}
+}  # fmt: skip
 """model_type -> what a spec cannot express."""

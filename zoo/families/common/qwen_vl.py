@@ -17,7 +17,7 @@ from zoo.families.common.family import Family
 from zoo.families.common.images import SquareSide
 from zoo.families.common.rope import RopeField, rope_of
 from zoo.families.common.template import Data, Field, FieldContext, Template, UnfitError
-from zoo.families.common.tensors import Rule
+from zoo.families.common.tensors import Rule, Tensors, fused, modules
 from zoo.families.common.transforms import SAME, Transform, Unfolded
 from zoo.families.common.vision_language import (
     TEXT_CONFIG,
@@ -119,9 +119,20 @@ def unfolded(spec: Model) -> Transform:
     return Unfolded((patches.channels, patches.frames, patches.patch_size, patches.patch_size))
 
 
-def patch_rule(stored: str) -> Rule:
-    """The rule of the projection of patches."""
-    return Rule(stored, ("embedding.patch.weight",), unfolded)
+def image_tensors(model_type: str, feed_forward: Mapping[str, str], *others: Rule) -> Tensors:
+    """The tensors of an encoder of images; ``feed_forward`` names its matrices, and ``others`` are rules outside the layers."""
+    ours = "encoder.blocks.{layer}."
+    names = {
+        "norm1": "attention_norm",
+        "attn.proj": "attention.output",
+        "norm2": "feed_forward_norm",
+        **feed_forward,
+    }
+    layer = modules(names, "blocks.{layer}.", ours)
+    parts = tuple(f"{ours}attention.{name}" for name in ("query", "key", "value"))
+    inputs = fused("blocks.{layer}.attn.qkv", parts)
+    patches = Rule("patch_embed.proj.weight", ("embedding.patch.weight",), unfolded)
+    return Tensors(model_type, (patches, *others, *layer, *inputs))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -74,13 +74,8 @@ FAMILIES = (
             "n_inner": (f.times(4, _D_MODEL), "the reference supports no other width"),
         },
         ignored=(
-            "slow_but_exact",
-            "attention_softmax_in_fp32",
-            "masked_softmax_fusion",
-            "bias_dropout_fusion",
-            "skip_bias_add",
-            "skip_bias_add_qkv",
-            "offset_alibi",
+            "slow_but_exact", "attention_softmax_in_fp32", "masked_softmax_fusion", "bias_dropout_fusion",
+            "skip_bias_add", "skip_bias_add_qkv", "offset_alibi",
         ),
     ),
-)
+)  # fmt: skip

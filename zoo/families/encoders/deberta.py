@@ -220,14 +220,10 @@ _TENSORS = Tensors(
     },
     optional=(
         "embeddings.position_embeddings.weight",  # V3 stores some that it does not read
-        "cls.*",
-        "lm_predictions.*",
-        "pooler.*",
-        "classifier.*",
-        "qa_outputs.*",
+        "cls.*", "lm_predictions.*", "pooler.*", "classifier.*", "qa_outputs.*",
     ),
     unused=("mask_predictions.*", *UNUSED),
-)
+)  # fmt: skip
 
 _OWN = replace(
     _TENSORS,

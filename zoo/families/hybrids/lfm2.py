@@ -114,19 +114,10 @@ _MOE = LlamaFields(
     vocab_size=65536, hidden_size=2048, intermediate_size=7168, layers=32, heads=32, kv_heads=8, context=128000
 )  # fmt: skip
 _UNREAD = (
-    "block_dim",
-    "block_mlp_init_scale",
-    "block_norm_eps",
-    "block_out_init_scale",
-    "block_use_swiglu",
-    "block_use_xavier_init",
-    "conv_dim",
-    "conv_dim_out",
-    "conv_use_xavier_init",
-    "num_heads",
-    "theta",
+    "block_dim", "block_mlp_init_scale", "block_norm_eps", "block_out_init_scale", "block_use_swiglu",
+    "block_use_xavier_init", "conv_dim", "conv_dim_out", "conv_use_xavier_init", "num_heads", "theta",
     "use_pos_enc",
-)
+)  # fmt: skip
 """Fields of published configs that the reference does not read."""
 
 LFM2 = Family(

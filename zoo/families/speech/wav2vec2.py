@@ -193,22 +193,12 @@ def family(
             (*_RULES, same("layer_weights", "encoder.layer_sum.weights"), *rules),
             prefix=f"{model_type.replace('-', '_')}.",
             outside=(
-                "lm_head.",
-                "classifier.",
-                "projector.",
-                "layer_weights",
-                "quantizer.",
-                "project_hid.",
+                "lm_head.", "classifier.", "projector.", "layer_weights", "quantizer.", "project_hid.",
                 "project_q.",
             ),
             heads=HEAD_RULES,
             optional=(
-                "masked_spec_embed",
-                "lm_head.*",
-                "classifier.*",
-                "projector.*",
-                "quantizer.*",
-                "project_hid.*",
+                "masked_spec_embed", "lm_head.*", "classifier.*", "projector.*", "quantizer.*", "project_hid.*",
                 "project_q.*",
             ),
         ),
@@ -222,7 +212,7 @@ def family(
         refused={f"{name}{suffix}": because for suffix, because in REFUSED.items()},
         fixed=fixed,
         ignored=(*IGNORED, *more),
-    )
+    )  # fmt: skip
 
 
 _GATED = {

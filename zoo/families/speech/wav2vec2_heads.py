@@ -25,16 +25,12 @@ _OF_ADAPTERS = ("adapter_kernel_size", "adapter_stride", "num_adapter_layers", "
 IGNORED = (
     *(*_MASKS, *_OF_PRETRAINING, *_OF_CLASSIFIERS, *_OF_ADAPTERS),
     *(
-        "layerdrop",
-        "apply_spec_augment",
-        "feat_proj_dropout",
-        "num_feat_extract_layers",
-        "vocab_size",
+        "layerdrop", "apply_spec_augment", "feat_proj_dropout", "num_feat_extract_layers", "vocab_size",
         "final_dropout",
     ),
     *("ctc_loss_reduction", "ctc_zero_infinity", "num_ctc_classes"),
     *("classifier_proj_size", "use_weighted_layer_sum"),  # of some heads
-)
+)  # fmt: skip
 
 HEAD_RULES = {
     "ctc": affine("lm_head", "head.labels"),

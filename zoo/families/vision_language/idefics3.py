@@ -42,14 +42,9 @@ def fault_of_side(side: int) -> str | None:
 
 
 _TEXT_OF_TRAINING = (
-    "_flash_attn_2_enabled",
-    "neftune_noise_alpha",
-    "perceiver_config",
-    "pixel_shuffle_factor",
-    "qk_layer_norms",
-    "transformers.js_config",
-    "use_resampler",
-)
+    "_flash_attn_2_enabled", "neftune_noise_alpha", "perceiver_config", "pixel_shuffle_factor", "qk_layer_norms",
+    "transformers.js_config", "use_resampler",
+)  # fmt: skip
 """Fields in the decoder's config of published checkpoints that the reference does not have."""
 
 _VISION_CLASS = "Idefics3VisionTransformer"

@@ -13,8 +13,7 @@ from zoo.families.common.hybrid import LayersOf
 from zoo.families.common.images import SquareSide
 from zoo.families.common.layer_lists import FULL, SLIDING, read_numbers
 from zoo.families.common.layers import Layers
-from zoo.families.common.qwen_vl import AxialRopeField, QwenVL, packed_embedding, patch_rule
-from zoo.families.common.tensors import Tensors, fused, modules
+from zoo.families.common.qwen_vl import AxialRopeField, QwenVL, image_tensors, packed_embedding
 from zoo.families.vision_language.qwen2_vl import TEXT, tensors_of
 
 _NORM = {"kind": "rms_norm", "eps": 1e-6}
@@ -57,21 +56,7 @@ _WINDOWED = LayersOf(
 
 VISION = Family(
     "qwen2_5_vl_vision",
-    Tensors(
-        "qwen2_5_vl_vision",
-        (
-            patch_rule("patch_embed.proj.weight"),
-            *modules(
-                {"norm1": "attention_norm", "attn.proj": "attention.output", "norm2": "feed_forward_norm",
-                 **{f"mlp.{name}_proj": f"feed_forward.{name}" for name in ("gate", "up", "down")}},
-                "blocks.{layer}.", "encoder.blocks.{layer}.",
-            ),
-            *fused(
-                "blocks.{layer}.attn.qkv",
-                tuple(f"encoder.blocks.{{layer}}.attention.{name}" for name in ("query", "key", "value")),
-            ),
-        ),
-    ),
+    image_tensors("qwen2_5_vl_vision", {f"mlp.{name}_proj": f"feed_forward.{name}" for name in ("gate", "up", "down")}),
     {
         "architecture": "encoder",
         "d_model": f.Int("hidden_size", default=3584),

@@ -12,8 +12,8 @@ from zoo.families.common.heads import decoder_classes
 from zoo.families.common.layers import Layers
 from zoo.families.common.llama_like import LLAMA, LlamaFields
 from zoo.families.common.qwen import LAST_LAYERS
-from zoo.families.common.qwen_vl import AxialRopeField, QwenVL, SectionedRope, packed_embedding, patch_rule
-from zoo.families.common.tensors import Tensors, affine, fused, modules, same
+from zoo.families.common.qwen_vl import AxialRopeField, QwenVL, SectionedRope, image_tensors, packed_embedding
+from zoo.families.common.tensors import Tensors, affine, same
 from zoo.families.common.vision_language import decoder_rules, image_rules
 
 _NORM = {"kind": "layer_norm", "eps": 1e-6}
@@ -22,21 +22,7 @@ _WIDTH = f.Int("embed_dim", default=1280)
 
 VISION = Family(
     "qwen2_vl_vision",
-    Tensors(
-        "qwen2_vl_vision",
-        (
-            patch_rule("patch_embed.proj.weight"),
-            *modules(
-                {"norm1": "attention_norm", "attn.proj": "attention.output", "norm2": "feed_forward_norm",
-                 "mlp.fc1": "feed_forward.up", "mlp.fc2": "feed_forward.down"},
-                "blocks.{layer}.", "encoder.blocks.{layer}.",
-            ),
-            *fused(
-                "blocks.{layer}.attn.qkv",
-                tuple(f"encoder.blocks.{{layer}}.attention.{name}" for name in ("query", "key", "value")),
-            ),
-        ),
-    ),
+    image_tensors("qwen2_vl_vision", {"mlp.fc1": "feed_forward.up", "mlp.fc2": "feed_forward.down"}),
     {
         "architecture": "encoder",
         "d_model": _WIDTH,

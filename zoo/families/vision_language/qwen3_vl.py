@@ -12,8 +12,8 @@ from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import decoder_classes
 from zoo.families.common.layers import Layers
 from zoo.families.common.llama_like import LLAMA, LlamaFields
-from zoo.families.common.qwen_vl import AxialRopeField, QwenVL, SectionedRope, packed_embedding, patch_rule
-from zoo.families.common.tensors import Tensors, affine, fused, modules, same
+from zoo.families.common.qwen_vl import AxialRopeField, QwenVL, SectionedRope, image_tensors, packed_embedding
+from zoo.families.common.tensors import Tensors, affine, same
 from zoo.families.common.vision_language import decoder_rules, image_rules
 
 NORM = {"kind": "layer_norm", "eps": 1e-6}
@@ -39,22 +39,9 @@ class InterleavedRope(SectionedRope):
 
 VISION = Family(
     "qwen3_vl_vision",
-    Tensors(
-        "qwen3_vl_vision",
-        (
-            patch_rule("patch_embed.proj.weight"),
-            same("patch_embed.proj.bias", "embedding.patch.bias"),
-            same("pos_embed.weight", "embedding.position.table.weight"),
-            *modules(
-                {"norm1": "attention_norm", "attn.proj": "attention.output", "norm2": "feed_forward_norm",
-                 "mlp.linear_fc1": "feed_forward.up", "mlp.linear_fc2": "feed_forward.down"},
-                "blocks.{layer}.", "encoder.blocks.{layer}.",
-            ),
-            *fused(
-                "blocks.{layer}.attn.qkv",
-                tuple(f"encoder.blocks.{{layer}}.attention.{name}" for name in ("query", "key", "value")),
-            ),
-        ),
+    image_tensors(
+        "qwen3_vl_vision", {"mlp.linear_fc1": "feed_forward.up", "mlp.linear_fc2": "feed_forward.down"},
+        same("patch_embed.proj.bias", "embedding.patch.bias"), same("pos_embed.weight", "embedding.position.table.weight"),
     ),
     {
         "architecture": "encoder",

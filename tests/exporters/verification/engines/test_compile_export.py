@@ -5,12 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from cli.app import app
 from exporters.export import export
 from exporters.steps.options import ExportOptions
 from exporters.verification.engines import compile_export as module
@@ -19,6 +16,7 @@ from exporters.verification.engines.engine import RUNNERS, Engine
 from exporters.verification.engines.find import VARIABLE
 from exporters.verification.engines.process import EngineError
 from specs.base.errors import UserError
+from tests.cli.program import as_json, invoke
 from tests.zoo.tiny import bert, t5
 from zoo.record.integrity import check_integrity
 from zoo.record.manifest import read_manifest, read_record
@@ -99,26 +97,22 @@ def test_nothing_is_written_where_a_graph_does_not_compile(
     assert {path.name: path.read_bytes() for path in exported.iterdir()} == before
 
 
-def zoo(*arguments: object) -> Any:
-    return CliRunner().invoke(app, [*map(str, arguments)], prog_name="zoo")
-
-
 @pytest.mark.slow
 def test_the_command_says_what_it_compiled(exported: Path, compiler: Callable[[str], None]) -> None:
     compiler(WRITES)
-    shown = zoo("compile", exported, "--for", "sm89, sm120")
+    shown = invoke("compile", exported, "--for", "sm89, sm120")
     assert shown.exit_code == 0, shown.output
     text = " ".join(shown.output.split())
     assert "encoder_model.engine: " in text
     assert text.count("sm89, sm120, compiled in ") == 2
-    stated = json.loads(zoo("compile", exported, "--for", "sm89", "--json").stdout)["engines"]
+    stated = as_json("compile", exported, "--for", "sm89")["engines"]
     assert stated["decoder_model.engine"]["architectures"] == ["sm89"]
     compiler(REFUSES)
-    failed = zoo("compile", exported, "--for", "sm89")
+    failed = invoke("compile", exported, "--for", "sm89")
     assert failed.exit_code == 1
     message = "The compiler refuses a graph at node there: node there: no such kernel"
     assert f"{message}\nNothing was written." in failed.output
-    failed = zoo("compile", exported, "--for", "sm89", "--json")
+    failed = invoke("compile", exported, "--for", "sm89", "--json")
     assert (failed.exit_code, json.loads(failed.stdout)["errors"]) == (1, [{"message": message}])
 
 

@@ -14,7 +14,6 @@ import onnxruntime
 import pytest
 import torch
 
-from exporters.export import export
 from exporters.exported.verify_export import verify_export
 from exporters.steps.options import ExportOptions
 from exporters.verification import engine_claim
@@ -29,6 +28,7 @@ from exporters.verification.runtime_outputs import RefusalError
 from specs.base.errors import UserError
 from specs.model.model import Model
 from tests.engines.test_engines import COMPUTING
+from tests.exporters.models import verified, written
 from tests.exporters.verification.engines.sabotage import (
     Change,
     a_mask,
@@ -65,7 +65,7 @@ def test_a_missing_engine_is_refused_before_anything_is_written(
 ) -> None:
     monkeypatch.setenv(VARIABLE, str(tmp_path))
     with pytest.raises(UserError) as caught:
-        export(bert(), tmp_path / "out", ExportOptions(engines=("onnxruntime-1.2.3",)))
+        written(bert(), tmp_path / "out", engines=("onnxruntime-1.2.3",))
     lines = str(caught.value).splitlines()
     assert lines[0] == "engines onnxruntime-1.2.3 is not installed on this machine."
     assert lines[-2].endswith(f"-m venv {tmp_path}/onnxruntime-1.2.3")
@@ -101,8 +101,7 @@ def test_installation_quotes_its_packages() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("spec", [t5(), bert(), gpt2()], ids=lambda spec: spec.name)
 def test_the_reference_evaluator_computes_the_same(spec: Model, tmp_path: Path) -> None:
-    found = export(spec, tmp_path / "out", ExportOptions(engines=(REFERENCE,)))
-    assert found.verification is not None
+    found = verified(spec, tmp_path / "out", engines=(REFERENCE,))
     (engine,) = found.verification.engines
     assert (engine.outcome, engine.version) == ("computed", onnx.__version__)
     assert engine.cases > 5
@@ -117,8 +116,7 @@ def test_the_reference_evaluator_computes_the_same(spec: Model, tmp_path: Path) 
 
 @pytest.mark.slow
 def test_rounded_files_are_compared_as_they_are(tmp_path: Path) -> None:
-    found = export(bert(), tmp_path / "out", ExportOptions(engines=(REFERENCE,), precision="fp16"))
-    assert found.verification is not None
+    found = verified(bert(), tmp_path / "out", engines=(REFERENCE,), precision="fp16")
     (engine,) = found.verification.engines
     assert engine.rounded is not None
     assert engine.max_abs is not None
@@ -128,7 +126,7 @@ def test_rounded_files_are_compared_as_they_are(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_an_export_is_proven_on_an_engine_later(tmp_path: Path) -> None:
-    export(gpt2(), tmp_path / "out")
+    written(gpt2(), tmp_path / "out")
     found = verify_export(tmp_path / "out", engines=(REFERENCE,))
     assert found.verification is not None
     assert found.verification.engines[0].outcome == "computed"
@@ -160,7 +158,7 @@ def test_rounding_explains_as_much_in_every_case_as_in_any(
 
 
 def test_a_changed_file_is_not_computed(tmp_path: Path) -> None:
-    export(bert(), tmp_path / "out")
+    written(bert(), tmp_path / "out")
     with (tmp_path / "out" / "model.onnx.data").open("r+b") as file:
         file.write(b"\xff")
     certificate, found = replay(tmp_path / "out", ENGINES[REFERENCE])
@@ -180,7 +178,7 @@ def test_a_graph_that_is_wrong_on_an_engine_fails_the_export(
 ) -> None:
     monkeypatch.setattr(engine_claim, "exact_file", lambda *arguments: sabotaged(change, *arguments))
     with pytest.raises(VerificationError, match=f"{engine} {INSTALLED[engine]}: failed: .* allowed"):
-        export(gpt2(), tmp_path / "out", ExportOptions(engines=(engine,)))
+        written(gpt2(), tmp_path / "out", engines=(engine,))
     assert not (tmp_path / "out").exists()
 
 
@@ -198,7 +196,7 @@ def test_a_refused_graph_fails_the_export_in_the_engines_own_words(
         engine_claim, "exact_file", lambda *arguments: sabotaged(an_unknown_operator, *arguments)
     )
     with pytest.raises(VerificationError, match=r"onnxruntime .*: failed.*Unheard"):
-        export(bert(), tmp_path / "out", ExportOptions(engines=("onnxruntime",)))
+        written(bert(), tmp_path / "out", engines=("onnxruntime",))
     assert not (tmp_path / "out").exists()
 
 

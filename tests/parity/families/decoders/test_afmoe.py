@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from tests.parity.families.draws import EPS, FLAG, HEAD_DIM, WINDOW
 from tests.parity.families.llamas import YARN, LlamaTests, draw_llama, rotation
+from tests.parity.families.sizes import GROUPED, MULTI_HEAD
 
 FULL, SLIDING = "full_attention", "sliding_attention"
 
@@ -15,14 +16,14 @@ class TestAfmoe(LlamaTests):
     model_class = hf.AfmoeForCausalLM
     configs = {
         "dense first": dict(
-            vocab_size=61, hidden_size=60, num_hidden_layers=5, num_attention_heads=6, num_key_value_heads=2, head_dim=8,
-            intermediate_size=41, moe_intermediate_size=9, num_experts=7, num_experts_per_tok=3, num_shared_experts=2,
-            route_scale=2.5, sliding_window=4, mup_enabled=True, rms_norm_eps=1e-3, rope_parameters=rotation(500.0),
+            GROUPED, num_hidden_layers=5, head_dim=8, moe_intermediate_size=9, num_experts=7, num_experts_per_tok=3,
+            num_shared_experts=2, route_scale=2.5, sliding_window=4, mup_enabled=True, rms_norm_eps=1e-3,
+            rope_parameters=rotation(500.0),
         ),
         "kinds by name, tied": dict(
-            vocab_size=47, hidden_size=40, num_hidden_layers=3, num_attention_heads=5, num_key_value_heads=5, head_dim=6,
-            intermediate_size=50, moe_intermediate_size=7, num_experts=5, num_experts_per_tok=2, num_dense_layers=0,
-            tie_word_embeddings=True, sliding_window=7, layer_types=[SLIDING, FULL, SLIDING], rope_parameters=YARN,
+            MULTI_HEAD, num_hidden_layers=3, head_dim=6, moe_intermediate_size=7, num_experts=5, num_experts_per_tok=2,
+            num_dense_layers=0, tie_word_embeddings=True, sliding_window=7, layer_types=[SLIDING, FULL, SLIDING],
+            rope_parameters=YARN,
         ),
     }  # fmt: skip
     heads = ("Model",)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.parity.families.draws import EPS, FLAG
 from tests.parity.families.family import SPECIAL
 from tests.parity.families.llamas import LLAMA3, YARN, LlamaTests, rotation
+from tests.parity.families.sizes import GROUPED, MULTI_HEAD, MULTI_QUERY
 from zoo.configs.importing import spec_of_config
 from zoo.families.common.config import Config
 
@@ -26,19 +27,12 @@ class TestApertus(LlamaTests):
     model_class = hf.ApertusForCausalLM
     defaults = {**SPECIAL, "max_position_embeddings": 128, "dtype": "float32"}
     configs = {
-        "grouped": dict(
-            vocab_size=61, hidden_size=60, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
-            intermediate_size=41, rms_norm_eps=1e-3, rope_parameters=LLAMA3,
-        ),
+        "grouped": dict(GROUPED, rms_norm_eps=1e-3, rope_parameters=LLAMA3),
         "biases, tied, another activation": dict(
-            vocab_size=47, hidden_size=40, num_hidden_layers=2, num_attention_heads=5, num_key_value_heads=5,
-            intermediate_size=50, attention_bias=True, hidden_act="gelu_new", tie_word_embeddings=True,
+            MULTI_HEAD, attention_bias=True, hidden_act="gelu_new", tie_word_embeddings=True,
             rope_parameters=rotation(500.0),
         ),
-        "yarn": dict(
-            vocab_size=31, hidden_size=28, num_hidden_layers=1, num_attention_heads=7, num_key_value_heads=1,
-            head_dim=6, intermediate_size=33, rope_parameters=YARN,
-        ),
+        "yarn": dict(MULTI_QUERY, head_dim=6, rope_parameters=YARN),
     }  # fmt: skip
     heads = ("Model", "ForTokenClassification")
     refusals = (

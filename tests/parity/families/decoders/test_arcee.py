@@ -7,24 +7,18 @@ from hypothesis import strategies as st
 
 from tests.parity.families.draws import EPS, FLAG, HEAD_DIM
 from tests.parity.families.llamas import ALL, LINEAR, YARN, LlamaTests, rotation
+from tests.parity.families.sizes import GROUPED, MULTI_HEAD, MULTI_QUERY
 
 
 class TestArcee(LlamaTests):
     model_class = hf.ArceeForCausalLM
     configs = {
-        "grouped": dict(
-            vocab_size=61, hidden_size=60, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
-            head_dim=14, intermediate_size=41, rms_norm_eps=1e-3, rope_parameters=rotation(500.0),
-        ),
+        "grouped": dict(GROUPED, head_dim=14, rms_norm_eps=1e-3, rope_parameters=rotation(500.0)),
         "biases, tied": dict(
-            vocab_size=47, hidden_size=40, num_hidden_layers=2, num_attention_heads=5, num_key_value_heads=5,
-            intermediate_size=50, attention_bias=True, mlp_bias=True, hidden_act="gelu_new",
-            tie_word_embeddings=True, rope_parameters=LINEAR,
+            MULTI_HEAD, attention_bias=True, mlp_bias=True, hidden_act="gelu_new", tie_word_embeddings=True,
+            rope_parameters=LINEAR,
         ),
-        "yarn": dict(
-            vocab_size=31, hidden_size=28, num_hidden_layers=1, num_attention_heads=7, num_key_value_heads=1,
-            intermediate_size=33, rope_parameters=YARN,
-        ),
+        "yarn": dict(MULTI_QUERY, rope_parameters=YARN),
     }  # fmt: skip
     heads = ALL
     refusals = (

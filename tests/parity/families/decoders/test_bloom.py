@@ -30,23 +30,14 @@ class TestBloom(FamilyTests):
     configs = {
         "odd-heads": dict(vocab_size=61, hidden_size=21, n_layer=3, n_head=3, layer_norm_epsilon=1e-3),
         "untied": dict(
-            vocab_size=40,
-            hidden_size=32,
-            n_layer=1,
-            n_head=4,
-            layer_norm_epsilon=1e-6,
-            tie_word_embeddings=False,
+            vocab_size=40, hidden_size=32, n_layer=1, n_head=4, layer_norm_epsilon=1e-6, tie_word_embeddings=False,
         ),
         "residuals after norms": dict(
-            vocab_size=53,
-            hidden_size=20,
-            n_layer=2,
-            n_head=5,
-            layer_norm_epsilon=1e-4,
+            vocab_size=53, hidden_size=20, n_layer=2, n_head=5, layer_norm_epsilon=1e-4,
             apply_residual_connection_post_layernorm=True,
         ),
         "twelve heads": dict(vocab_size=83, hidden_size=36, n_layer=2, n_head=12, layer_norm_epsilon=1e-5),
-    }
+    }  # fmt: skip
     heads = ALL
     refusals = (
         ("n_inner", 30, "must be 84"),

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tests.parity.families.draws import EPS, FLAG, WINDOW
 from tests.parity.families.llamas import LINEAR, YARN, LlamaTests, rotation
+from tests.parity.families.sizes import GROUPED, MULTI_HEAD, MULTI_QUERY
 from zoo.configs.importing import spec_of_config
 from zoo.families.common.config import Config
 from zoo.families.common.config_errors import ConfigError
@@ -17,19 +18,13 @@ class TestCohere(LlamaTests):
     model_class = hf.CohereForCausalLM
     configs = {
         "grouped, norms of heads": dict(
-            vocab_size=61, hidden_size=60, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
-            intermediate_size=41, layer_norm_eps=1e-3, use_qk_norm=True, logit_scale=0.3,
-            rope_parameters=rotation(500.0),
+            GROUPED, layer_norm_eps=1e-3, use_qk_norm=True, logit_scale=0.3, rope_parameters=rotation(500.0),
         ),
         "biases, untied": dict(
-            vocab_size=47, hidden_size=40, num_hidden_layers=2, num_attention_heads=5, num_key_value_heads=5,
-            intermediate_size=50, attention_bias=True, hidden_act="gelu_new", tie_word_embeddings=False,
-            logit_scale=1.0, rope_parameters=LINEAR,
+            MULTI_HEAD, attention_bias=True, hidden_act="gelu_new", tie_word_embeddings=False, logit_scale=1.0,
+            rope_parameters=LINEAR,
         ),
-        "yarn": dict(
-            vocab_size=31, hidden_size=28, num_hidden_layers=1, num_attention_heads=7, num_key_value_heads=1,
-            intermediate_size=33, rope_parameters=YARN,
-        ),
+        "yarn": dict(MULTI_QUERY, rope_parameters=YARN),
     }  # fmt: skip
     heads = ("Model",)
     refusals = (
@@ -51,18 +46,15 @@ class TestCohere2(LlamaTests):
     model_class = hf.Cohere2ForCausalLM
     configs = {
         "every fourth": dict(
-            vocab_size=61, hidden_size=60, num_hidden_layers=5, num_attention_heads=6, num_key_value_heads=2,
-            intermediate_size=41, layer_norm_eps=1e-3, sliding_window=4, logit_scale=0.25,
+            GROUPED, num_hidden_layers=5, layer_norm_eps=1e-3, sliding_window=4, logit_scale=0.25,
             rope_parameters=rotation(500.0),
         ),
         "biases, untied": dict(
-            vocab_size=47, hidden_size=40, num_hidden_layers=3, num_attention_heads=5, num_key_value_heads=5,
-            intermediate_size=50, attention_bias=True, hidden_act="gelu_new", tie_word_embeddings=False,
+            MULTI_HEAD, num_hidden_layers=3, attention_bias=True, hidden_act="gelu_new", tie_word_embeddings=False,
             sliding_window=7, layer_types=[FULL, SLIDING, SLIDING], rope_parameters=LINEAR,
         ),
         "nothing rotates": dict(
-            vocab_size=31, hidden_size=28, num_hidden_layers=2, num_attention_heads=7, num_key_value_heads=1,
-            intermediate_size=33, layer_types=[FULL, FULL], rope_parameters=rotation(90.0),
+            MULTI_QUERY, num_hidden_layers=2, layer_types=[FULL, FULL], rope_parameters=rotation(90.0),
         ),
     }  # fmt: skip
     heads = ("Model",)

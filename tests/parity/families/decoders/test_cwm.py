@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from tests.parity.families.draws import EPS, HEAD_DIM, WINDOW
 from tests.parity.families.llamas import LLAMA3, LlamaTests, rotation
+from tests.parity.families.sizes import GROUPED, MULTI_HEAD
 
 FULL, SLIDING = "full_attention", "sliding_attention"
 
@@ -15,12 +16,10 @@ class TestCwm(LlamaTests):
     model_class = hf.CwmForCausalLM
     configs = {
         "one of four": dict(
-            vocab_size=61, hidden_size=60, num_hidden_layers=5, num_attention_heads=6, num_key_value_heads=2,
-            head_dim=12, intermediate_size=41, rms_norm_eps=1e-3, sliding_window=4, rope_parameters=LLAMA3,
+            GROUPED, num_hidden_layers=5, head_dim=12, rms_norm_eps=1e-3, sliding_window=4, rope_parameters=LLAMA3,
         ),
         "stated, tied": dict(
-            vocab_size=47, hidden_size=40, num_hidden_layers=2, num_attention_heads=5, num_key_value_heads=5,
-            head_dim=8, intermediate_size=50, hidden_act="gelu", tie_word_embeddings=True, sliding_window=7,
+            MULTI_HEAD, head_dim=8, hidden_act="gelu", tie_word_embeddings=True, sliding_window=7,
             layer_types=[FULL, SLIDING], rope_parameters=rotation(500.0),
         ),
     }  # fmt: skip

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from tests.parity.families.draws import EPS, FLAG, HEAD_DIM, WINDOW
 from tests.parity.families.llamas import LINEAR, YARN, LlamaTests, draw_llama, rotation
 from tests.parity.families.mixtures import draw_routed
+from tests.parity.families.sizes import GROUPED, MULTI_HEAD, MULTI_QUERY
 
 FULL, SLIDING = "full_attention", "sliding_attention"
 
@@ -16,22 +17,19 @@ class TestDots1(LlamaTests):
     model_class = hf.Dots1ForCausalLM
     configs = {
         "dense first, windows last": dict(
-            vocab_size=61, hidden_size=60, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
-            head_dim=12, intermediate_size=41, moe_intermediate_size=9, n_routed_experts=8, num_experts_per_tok=3,
+            GROUPED, head_dim=12, moe_intermediate_size=9, n_routed_experts=8, num_experts_per_tok=3,
             n_shared_experts=2, n_group=4, topk_group=2, routed_scaling_factor=1.5, first_k_dense_replace=1,
             norm_topk_prob=True, sliding_window=4, max_window_layers=1, rope_parameters=rotation(500.0),
         ),
         "biases, tied": dict(
-            vocab_size=47, hidden_size=40, num_hidden_layers=2, num_attention_heads=5, num_key_value_heads=5,
-            head_dim=8, intermediate_size=50, moe_intermediate_size=7, n_routed_experts=5, num_experts_per_tok=1,
-            n_shared_experts=1, attention_bias=True, hidden_act="gelu", tie_word_embeddings=True,
-            sliding_window=None, rope_parameters=YARN,
+            MULTI_HEAD, head_dim=8, moe_intermediate_size=7, n_routed_experts=5, num_experts_per_tok=1,
+            n_shared_experts=1, attention_bias=True, hidden_act="gelu", tie_word_embeddings=True, sliding_window=None,
+            rope_parameters=YARN,
         ),
         "every other": dict(
-            vocab_size=31, hidden_size=28, num_hidden_layers=3, num_attention_heads=7, num_key_value_heads=1,
-            head_dim=10, intermediate_size=33, moe_intermediate_size=5, n_routed_experts=6, num_experts_per_tok=4,
-            n_shared_experts=3, first_k_dense_replace=2, sliding_window=5, layer_types=[SLIDING, FULL, SLIDING],
-            rope_parameters=LINEAR,
+            MULTI_QUERY, num_hidden_layers=3, head_dim=10, moe_intermediate_size=5, n_routed_experts=6,
+            num_experts_per_tok=4, n_shared_experts=3, first_k_dense_replace=2, sliding_window=5,
+            layer_types=[SLIDING, FULL, SLIDING], rope_parameters=LINEAR,
         ),
     }  # fmt: skip
     heads = ("Model",)

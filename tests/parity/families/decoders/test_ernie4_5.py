@@ -7,19 +7,15 @@ from hypothesis import strategies as st
 
 from tests.parity.families.draws import EPS, FLAG, HEAD_DIM
 from tests.parity.families.llamas import LINEAR, YARN, LlamaTests, draw_llama, rotation
+from tests.parity.families.sizes import GROUPED, MULTI_HEAD, MULTI_QUERY
 
 
 class TestErnie(LlamaTests):
     model_class = hf.Ernie4_5ForCausalLM
     configs = {
-        "grouped": dict(
-            vocab_size=61, hidden_size=60, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
-            head_dim=14, intermediate_size=41, rms_norm_eps=1e-3, rope_parameters=rotation(500.0),
-        ),
+        "grouped": dict(GROUPED, head_dim=14, rms_norm_eps=1e-3, rope_parameters=rotation(500.0)),
         "biases, untied": dict(
-            vocab_size=47, hidden_size=40, num_hidden_layers=2, num_attention_heads=5, num_key_value_heads=5,
-            head_dim=8, intermediate_size=50, use_bias=True, hidden_act="gelu", tie_word_embeddings=False,
-            rope_parameters=YARN,
+            MULTI_HEAD, head_dim=8, use_bias=True, hidden_act="gelu", tie_word_embeddings=False, rope_parameters=YARN,
         ),
     }  # fmt: skip
     heads = ("Model",)
@@ -36,20 +32,17 @@ class TestErnieMoe(LlamaTests):
     model_class = hf.Ernie4_5_MoeForCausalLM
     configs = {
         "dense first": dict(
-            vocab_size=61, hidden_size=60, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
-            intermediate_size=41, moe_intermediate_size=9, moe_num_experts=5, moe_k=2, rms_norm_eps=1e-3,
+            GROUPED, moe_intermediate_size=9, moe_num_experts=5, moe_k=2, rms_norm_eps=1e-3,
             rope_parameters=rotation(500.0),
         ),
         "every other, biases": dict(
-            vocab_size=47, hidden_size=40, num_hidden_layers=5, num_attention_heads=5, num_key_value_heads=5,
-            intermediate_size=50, moe_intermediate_size=7, moe_num_experts=3, moe_k=3, moe_num_shared_experts=0,
-            moe_layer_start_index=0, moe_layer_end_index=3, moe_layer_interval=2, use_bias=True, hidden_act="gelu",
-            tie_word_embeddings=False, rope_parameters=LINEAR,
+            MULTI_HEAD, num_hidden_layers=5, moe_intermediate_size=7, moe_num_experts=3, moe_k=3,
+            moe_num_shared_experts=0, moe_layer_start_index=0, moe_layer_end_index=3, moe_layer_interval=2,
+            use_bias=True, hidden_act="gelu", tie_word_embeddings=False, rope_parameters=LINEAR,
         ),
         "every layer": dict(
-            vocab_size=31, hidden_size=28, num_hidden_layers=2, num_attention_heads=7, num_key_value_heads=1,
-            intermediate_size=33, moe_intermediate_size=5, moe_num_experts=6, moe_k=4, moe_num_shared_experts=1,
-            moe_layer_start_index=0, rope_parameters=YARN,
+            MULTI_QUERY, num_hidden_layers=2, moe_intermediate_size=5, moe_num_experts=6, moe_k=4,
+            moe_num_shared_experts=1, moe_layer_start_index=0, rope_parameters=YARN,
         ),
     }  # fmt: skip
     heads = ("Model",)

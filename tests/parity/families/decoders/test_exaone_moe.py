@@ -7,6 +7,7 @@ import transformers as hf
 from tests.parity.families.draws import EPS, HEAD_DIM, WINDOW
 from tests.parity.families.llamas import LLAMA3, LlamaTests, draw_llama, rotation
 from tests.parity.families.mixtures import draw_routed
+from tests.parity.families.sizes import GROUPED, MULTI_HEAD
 
 FULL, SLIDING = "full_attention", "sliding_attention"
 
@@ -15,13 +16,11 @@ class TestExaoneMoe(LlamaTests):
     model_class = hf.ExaoneMoeForCausalLM
     configs = {
         "dense first": dict(
-            vocab_size=61, hidden_size=60, num_hidden_layers=5, num_attention_heads=6, num_key_value_heads=2,
-            intermediate_size=41, moe_intermediate_size=9, num_experts=8, num_experts_per_tok=3, num_shared_experts=2,
-            n_group=4, topk_group=2, sliding_window=4, rms_norm_eps=1e-3, rope_parameters=LLAMA3,
+            GROUPED, num_hidden_layers=5, moe_intermediate_size=9, num_experts=8, num_experts_per_tok=3,
+            num_shared_experts=2, n_group=4, topk_group=2, sliding_window=4, rms_norm_eps=1e-3, rope_parameters=LLAMA3,
         ),
         "kinds by name, tied": dict(
-            vocab_size=47, hidden_size=40, num_hidden_layers=3, num_attention_heads=5, num_key_value_heads=5,
-            intermediate_size=50, moe_intermediate_size=7, num_experts=5, num_experts_per_tok=2,
+            MULTI_HEAD, num_hidden_layers=3, moe_intermediate_size=7, num_experts=5, num_experts_per_tok=2,
             norm_topk_prob=False, routed_scaling_factor=1.5, tie_word_embeddings=True, sliding_window=7,
             mlp_layer_types=["sparse", "dense", "sparse"], layer_types=[SLIDING, FULL, SLIDING],
             rope_parameters=rotation(500.0),

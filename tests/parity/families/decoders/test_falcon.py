@@ -41,9 +41,7 @@ class TestFalcon(FamilyTests):
             vocab_size=83, hidden_size=36, num_hidden_layers=2, num_attention_heads=12, alibi=True, bias=True,
             multi_query=False, parallel_attn=False, layer_norm_epsilon=1e-6,
         ),
-        "alibi, 8 heads": dict(
-            vocab_size=83, hidden_size=24, num_hidden_layers=2, num_attention_heads=8, alibi=True,
-        ),
+        "alibi, 8 heads": dict(vocab_size=83, hidden_size=24, num_hidden_layers=2, num_attention_heads=8, alibi=True),
         "sequential, multi-query": dict(
             vocab_size=83, hidden_size=24, num_hidden_layers=2, num_attention_heads=3, parallel_attn=False,
             rope_parameters=PLAIN,
@@ -84,12 +82,9 @@ class TestFalcon(FamilyTests):
 
 def test_heads_that_the_old_layout_cannot_have():
     refused(
-        hf.FalconForCausalLM,
-        TestFalcon.configured("rw"),
-        "num_kv_heads",
-        3,
+        hf.FalconForCausalLM, TestFalcon.configured("rw"), "num_kv_heads", 3,
         "must be num_attention_heads, which is 12",
-    )
+    )  # fmt: skip
 
 
 def test_norms_that_the_old_layout_cannot_have():

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from tests.parity.families.draws import EPS, FLAG, HEAD_DIM, WINDOW, lists
 from tests.parity.families.llamas import YARN, LlamaTests, draw_llama, rotation
 from tests.parity.families.mixtures import draw_experts
+from tests.parity.families.sizes import MULTI_HEAD
 
 FULL, SLIDING = "full_attention", "sliding_attention"
 
@@ -21,10 +22,10 @@ class TestFlint(LlamaTests):
             num_experts_per_tok=2, rms_norm_eps=1e-3, sliding_window=4, rope_parameters=rotation(500.0),
         ),
         "listed": dict(
-            vocab_size=47, hidden_size=40, num_hidden_layers=3, num_attention_heads=5, num_key_value_heads=5, head_dim=10,
-            intermediate_size=50, moe_intermediate_size=7, shared_expert_intermediate_size=9, num_experts=6,
-            num_experts_per_tok=3, norm_topk_prob=False, attention_bias=True, layer_types=[SLIDING, FULL, SLIDING],
-            mlp_only_layers=[1], sliding_window=6, tie_word_embeddings=True, rope_parameters=YARN,
+            MULTI_HEAD, num_hidden_layers=3, head_dim=10, moe_intermediate_size=7, shared_expert_intermediate_size=9,
+            num_experts=6, num_experts_per_tok=3, norm_topk_prob=False, attention_bias=True,
+            layer_types=[SLIDING, FULL, SLIDING], mlp_only_layers=[1], sliding_window=6, tie_word_embeddings=True,
+            rope_parameters=YARN,
         ),
     }  # fmt: skip
     heads = ("Model",)

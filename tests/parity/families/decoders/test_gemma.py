@@ -13,6 +13,7 @@ from specs.forms.canonical import canonical, differences
 from tests.parity.families.draws import EPS, FLAG, HEAD_DIM, lists
 from tests.parity.families.family import FamilyTests, halve_matrices
 from tests.parity.families.llamas import LINEAR, LLAMA3, YARN, draw_llama, rotation
+from tests.parity.families.sizes import GROUPED
 from zoo.configs.importing import import_spec, spec_of_config
 from zoo.families.common.config import Config
 from zoo.families.common.config_errors import ConfigError
@@ -22,8 +23,7 @@ HEADS = ("Model", "ForSequenceClassification", "ForTokenClassification")
 
 CONFIGS = {
     "grouped": dict(
-        vocab_size=61, hidden_size=30, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
-        head_dim=10, intermediate_size=41, rms_norm_eps=1e-3, max_position_embeddings=128, attention_bias=True,
+        GROUPED, hidden_size=30, head_dim=10, rms_norm_eps=1e-3, max_position_embeddings=128, attention_bias=True,
         rope_parameters=rotation(500.0),
     ),
     "untied": dict(
@@ -63,9 +63,7 @@ GEMMA3 = {
         hidden_activation="gelu", sliding_window=6, layer_types=[FULL, SLIDING],
         rope_parameters={FULL: rotation(500.0), SLIDING: LLAMA3},
     ),
-    "one key": dict(
-        sliding_window=3, rope_parameters={FULL: YARN, SLIDING: rotation(90.0)},
-    ),
+    "one key": dict(sliding_window=3, rope_parameters={FULL: YARN, SLIDING: rotation(90.0)}),
 }  # fmt: skip
 """Further fields of Gemma 3."""
 

@@ -7,21 +7,17 @@ from hypothesis import strategies as st
 
 from tests.parity.families.draws import EPS, FLAG
 from tests.parity.families.llamas import LINEAR, LlamaTests, draw_llama, rotation
+from tests.parity.families.sizes import GROUPED, MULTI_HEAD, MULTI_QUERY
 
 HEADS = ("Model", "ForSequenceClassification", "ForTokenClassification")
 CONFIGS = {
-    "grouped": dict(
-        vocab_size=61, hidden_size=60, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
-        head_dim=16, intermediate_size=41, rms_norm_eps=1e-3, rope_parameters=rotation(500.0),
-    ),
+    "grouped": dict(GROUPED, head_dim=16, rms_norm_eps=1e-3, rope_parameters=rotation(500.0)),
     "without biases, tied": dict(
-        vocab_size=47, hidden_size=40, num_hidden_layers=2, num_attention_heads=5, num_key_value_heads=5,
-        head_dim=8, intermediate_size=50, attention_bias=False, hidden_act="gelu_new", tie_word_embeddings=True,
+        MULTI_HEAD, head_dim=8, attention_bias=False, hidden_act="gelu_new", tie_word_embeddings=True,
         rope_parameters={**LINEAR, "partial_rotary_factor": 1.0},
     ),
     "a quarter": dict(
-        vocab_size=31, hidden_size=56, num_hidden_layers=1, num_attention_heads=7, num_key_value_heads=1,
-        head_dim=8, intermediate_size=33, rope_parameters={**rotation(90.0), "partial_rotary_factor": 0.25},
+        MULTI_QUERY, hidden_size=56, head_dim=8, rope_parameters={**rotation(90.0), "partial_rotary_factor": 0.25},
     ),
 }  # fmt: skip
 REFUSALS = (

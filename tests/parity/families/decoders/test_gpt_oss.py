@@ -11,6 +11,7 @@ from specs.forms.canonical import canonical, differences
 from tests.parity.families.draws import EPS, FLAG, HEAD_DIM, WINDOW
 from tests.parity.families.family import FamilyTests
 from tests.parity.families.llamas import LINEAR, draw_llama, rotation
+from tests.parity.families.sizes import GROUPED
 from zoo.configs.importing import spec_of_config
 from zoo.families.common.config import Config
 
@@ -36,8 +37,7 @@ class TestGptOss(FamilyTests):
     model_class = hf.GptOssForCausalLM
     configs = {
         "two of five": dict(
-            vocab_size=61, hidden_size=30, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
-            head_dim=10, intermediate_size=41, rms_norm_eps=1e-3, max_position_embeddings=128, num_local_experts=5,
+            GROUPED, hidden_size=30, head_dim=10, rms_norm_eps=1e-3, max_position_embeddings=128, num_local_experts=5,
             num_experts_per_tok=2, sliding_window=4, swiglu_limit=0.5, rope_parameters=YARN,
         ),
         "without biases": dict(

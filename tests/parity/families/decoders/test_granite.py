@@ -12,25 +12,21 @@ from hypothesis import strategies as st
 from tests.parity.families.draws import EPS, FLAG
 from tests.parity.families.llamas import LINEAR, YARN, LlamaTests, draw_llama, rotation
 from tests.parity.families.mixers import MixerTests
+from tests.parity.families.sizes import GROUPED, MULTI_HEAD, MULTI_QUERY
 from zoo.configs.exporting import write_config
 from zoo.configs.importing import spec_of_config
 from zoo.families.common.config import Config
 
 CONFIGS = {
     "grouped": dict(
-        vocab_size=61, hidden_size=60, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
-        intermediate_size=41, rms_norm_eps=1e-3, embedding_multiplier=3.5, residual_multiplier=0.22,
-        attention_multiplier=0.25, logits_scaling=6.0, rope_parameters=rotation(500.0),
+        GROUPED, rms_norm_eps=1e-3, embedding_multiplier=3.5, residual_multiplier=0.22, attention_multiplier=0.25,
+        logits_scaling=6.0, rope_parameters=rotation(500.0),
     ),
     "biases, tied": dict(
-        vocab_size=47, hidden_size=40, num_hidden_layers=2, num_attention_heads=5, num_key_value_heads=5,
-        intermediate_size=9, attention_bias=True, hidden_act="gelu", tie_word_embeddings=True,
+        MULTI_HEAD, intermediate_size=9, attention_bias=True, hidden_act="gelu", tie_word_embeddings=True,
         residual_multiplier=1.7, logits_scaling=0.3, attention_multiplier=0.5, rope_parameters=YARN,
     ),
-    "one factor each": dict(
-        vocab_size=31, hidden_size=28, num_hidden_layers=1, num_attention_heads=7, num_key_value_heads=1,
-        intermediate_size=13, rope_parameters=LINEAR,
-    ),
+    "one factor each": dict(MULTI_QUERY, intermediate_size=13, rope_parameters=LINEAR),
 }  # fmt: skip
 MULTIPLIERS = ("embedding_multiplier", "residual_multiplier", "attention_multiplier", "logits_scaling")
 REFUSALS = (
@@ -114,8 +110,7 @@ class TestGraniteHybrid(MixerTests):
             mamba_n_groups=2, layer_types=["mamba", "attention", "mamba"], **MULTIPLIED,
         ),
         "mixtures, tied": dict(
-            vocab_size=47, hidden_size=40, num_hidden_layers=2, num_attention_heads=5, num_key_value_heads=5,
-            num_local_experts=5, num_experts_per_tok=2, intermediate_size=13, shared_intermediate_size=21,
+            MULTI_HEAD, num_local_experts=5, num_experts_per_tok=2, intermediate_size=13, shared_intermediate_size=21,
             attention_bias=True, mamba_n_heads=10, mamba_d_state=5, mamba_expand=1, mamba_d_conv=3,
             mamba_conv_bias=False, layer_types=["attention", "mamba"], tie_word_embeddings=True,
             position_embedding_type="rope", rope_parameters=LINEAR,

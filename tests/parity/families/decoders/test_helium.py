@@ -6,24 +6,18 @@ import transformers as hf
 
 from tests.parity.families.draws import EPS, FLAG
 from tests.parity.families.llamas import LINEAR, YARN, LlamaTests, draw_llama, rotation
+from tests.parity.families.sizes import GROUPED, MULTI_HEAD, MULTI_QUERY
 
 
 class TestHelium(LlamaTests):
     model_class = hf.HeliumForCausalLM
     configs = {
-        "grouped": dict(
-            vocab_size=61, hidden_size=60, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
-            head_dim=10, intermediate_size=41, rms_norm_eps=1e-3, rope_parameters=rotation(500.0),
-        ),
+        "grouped": dict(GROUPED, head_dim=10, rms_norm_eps=1e-3, rope_parameters=rotation(500.0)),
         "biases, tied": dict(
-            vocab_size=47, hidden_size=40, num_hidden_layers=2, num_attention_heads=5, num_key_value_heads=5,
-            head_dim=8, intermediate_size=50, attention_bias=True, mlp_bias=True, hidden_act="gelu_new",
+            MULTI_HEAD, head_dim=8, attention_bias=True, mlp_bias=True, hidden_act="gelu_new",
             tie_word_embeddings=True, rope_parameters=LINEAR,
         ),
-        "yarn": dict(
-            vocab_size=31, hidden_size=28, num_hidden_layers=1, num_attention_heads=7, num_key_value_heads=1,
-            head_dim=4, intermediate_size=33, rope_parameters=YARN,
-        ),
+        "yarn": dict(MULTI_QUERY, head_dim=4, rope_parameters=YARN),
     }  # fmt: skip
     heads = ("Model", "ForSequenceClassification", "ForTokenClassification")
     refusals = (

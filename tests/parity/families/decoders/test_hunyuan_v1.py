@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from tests.parity.families.draws import EPS, FLAG, HEAD_DIM
 from tests.parity.families.llamas import YARN, LlamaTests, draw_llama, rotation
+from tests.parity.families.sizes import GROUPED, MULTI_HEAD, MULTI_QUERY
 
 ALPHA = {
     "rope_type": "dynamic", "rope_theta": 1000.0, "alpha": 50.0, "factor": 1.0, "beta_fast": 32, "beta_slow": 1,
@@ -17,19 +18,12 @@ ALPHA = {
 class TestHunyuan(LlamaTests):
     model_class = hf.HunYuanDenseV1ForCausalLM
     configs = {
-        "stretched": dict(
-            vocab_size=61, hidden_size=60, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
-            head_dim=14, intermediate_size=41, rms_norm_eps=1e-3, rope_parameters=ALPHA,
-        ),
+        "stretched": dict(GROUPED, head_dim=14, rms_norm_eps=1e-3, rope_parameters=ALPHA),
         "biases, tied": dict(
-            vocab_size=47, hidden_size=40, num_hidden_layers=2, num_attention_heads=5, num_key_value_heads=5,
-            head_dim=8, intermediate_size=50, attention_bias=True, hidden_act="gelu_new",
-            tie_word_embeddings=True, rope_parameters=rotation(500.0),
+            MULTI_HEAD, head_dim=8, attention_bias=True, hidden_act="gelu_new", tie_word_embeddings=True,
+            rope_parameters=rotation(500.0),
         ),
-        "yarn": dict(
-            vocab_size=31, hidden_size=28, num_hidden_layers=1, num_attention_heads=7, num_key_value_heads=1,
-            head_dim=4, intermediate_size=33, rope_parameters=YARN,
-        ),
+        "yarn": dict(MULTI_QUERY, head_dim=4, rope_parameters=YARN),
     }  # fmt: skip
     heads = ("Model", "ForSequenceClassification")
     refusals = (

@@ -7,20 +7,20 @@ from hypothesis import strategies as st
 
 from tests.parity.families.draws import EPS, FLAG, HEAD_DIM
 from tests.parity.families.llamas import LINEAR, LlamaTests, draw_llama, rotation
+from tests.parity.families.sizes import GROUPED, MULTI_HEAD
 
 
 class TestHyV3(LlamaTests):
     model_class = hf.HYV3ForCausalLM
     configs = {
         "dense first": dict(
-            vocab_size=61, hidden_size=60, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2, head_dim=8,
-            intermediate_size=41, moe_intermediate_size=9, num_experts=7, num_experts_per_tok=3, num_shared_experts=2,
+            GROUPED, head_dim=8, moe_intermediate_size=9, num_experts=7, num_experts_per_tok=3, num_shared_experts=2,
             router_scaling_factor=1.5, rms_norm_eps=1e-3, rope_parameters=rotation(500.0),
         ),
         "kinds by name, tied": dict(
-            vocab_size=47, hidden_size=40, num_hidden_layers=3, num_attention_heads=5, num_key_value_heads=5, head_dim=6,
-            intermediate_size=50, moe_intermediate_size=7, num_experts=5, num_experts_per_tok=2, attention_bias=True,
-            mlp_layer_types=["sparse", "dense", "sparse"], tie_word_embeddings=True, rope_parameters=LINEAR,
+            MULTI_HEAD, num_hidden_layers=3, head_dim=6, moe_intermediate_size=7, num_experts=5, num_experts_per_tok=2,
+            attention_bias=True, mlp_layer_types=["sparse", "dense", "sparse"], tie_word_embeddings=True,
+            rope_parameters=LINEAR,
         ),
     }  # fmt: skip
     heads = ("Model",)

@@ -6,19 +6,16 @@ import transformers as hf
 
 from tests.parity.families.draws import EPS, FLAG, HEAD_DIM
 from tests.parity.families.llamas import LLAMA3, LlamaTests, rotation
+from tests.parity.families.sizes import GROUPED, MULTI_HEAD
 
 
 class TestJais2(LlamaTests):
     model_class = hf.Jais2ForCausalLM
     configs = {
-        "biases": dict(
-            vocab_size=61, hidden_size=60, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
-            intermediate_size=41, layer_norm_eps=1e-3, rope_parameters=LLAMA3,
-        ),
+        "biases": dict(GROUPED, layer_norm_eps=1e-3, rope_parameters=LLAMA3),
         "no biases, tied": dict(
-            vocab_size=47, hidden_size=40, num_hidden_layers=2, num_attention_heads=5, num_key_value_heads=5,
-            head_dim=12, intermediate_size=50, attention_bias=False, mlp_bias=False, hidden_act="gelu",
-            tie_word_embeddings=True, rope_parameters=rotation(500.0),
+            MULTI_HEAD, head_dim=12, attention_bias=False, mlp_bias=False, hidden_act="gelu", tie_word_embeddings=True,
+            rope_parameters=rotation(500.0),
         ),
     }  # fmt: skip
     heads = ("Model",)

@@ -21,6 +21,7 @@ from tests.parity.families.llamas import (
     LlamaTests,
     rotation,
 )
+from tests.parity.families.sizes import GROUPED
 from tests.thinned import one_in
 from zoo.configs.importing import import_spec, spec_of_config
 from zoo.families.common.config import Config
@@ -87,8 +88,7 @@ class TestLlama(LlamaTests):
     model_class = hf.LlamaForCausalLM
     configs = {
         "grouped": dict(
-            vocab_size=61, hidden_size=30, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
-            head_dim=10, intermediate_size=41, rms_norm_eps=1e-3, max_position_embeddings=128, attention_bias=True,
+            GROUPED, hidden_size=30, head_dim=10, rms_norm_eps=1e-3, max_position_embeddings=128, attention_bias=True,
             mlp_bias=True, tie_word_embeddings=False, rope_parameters=rotation(500.0),
         ),
         "tied-linear": dict(

@@ -10,6 +10,7 @@ import transformers as hf
 from safetensors.torch import load_file, save_file
 
 from tests.parity.families.llamas import DYNAMIC, LLAMA3, LlamaTests, rotation
+from tests.parity.families.sizes import GROUPED, MULTI_HEAD
 from tests.parity.reference import build, load
 from zoo.configs.importing import import_spec
 
@@ -48,14 +49,8 @@ class TestInternLM3(LlamaClassTests):
     model_class = hf.LlamaForCausalLM
     config_class = hf.InternLM3Config
     configs = {
-        "grouped": dict(
-            vocab_size=61, hidden_size=60, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
-            head_dim=12, intermediate_size=41, rope_parameters=DYNAMIC,
-        ),
-        "biases": dict(
-            vocab_size=47, hidden_size=40, num_hidden_layers=2, num_attention_heads=5, num_key_value_heads=5,
-            head_dim=8, intermediate_size=50, qkv_bias=True, bias=True, rope_parameters=rotation(500.0),
-        ),
+        "grouped": dict(GROUPED, head_dim=12, rope_parameters=DYNAMIC),
+        "biases": dict(MULTI_HEAD, head_dim=8, qkv_bias=True, bias=True, rope_parameters=rotation(500.0)),
     }  # fmt: skip
     refusals = (("attention_bias", True, "attention_bias: must equal mlp_bias, which is false"),)
 
@@ -64,10 +59,7 @@ class TestIQuestCoder(LlamaClassTests):
     model_class = hf.LlamaForCausalLM
     config_class = hf.IQuestCoderConfig
     configs = {
-        "grouped": dict(
-            vocab_size=61, hidden_size=60, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
-            head_dim=12, intermediate_size=41, rope_parameters=rotation(500.0),
-        ),
+        "grouped": dict(GROUPED, head_dim=12, rope_parameters=rotation(500.0)),
     }  # fmt: skip
     refusals = (("clip_qkv", 8.0, "must be null"), ("use_sliding_window", True, "must be false"))
 

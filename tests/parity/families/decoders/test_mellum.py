@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from tests.parity.families.draws import EPS, FLAG, HEAD_DIM, WINDOW, lists
 from tests.parity.families.llamas import LINEAR, LlamaTests, draw_llama, rotation
 from tests.parity.families.mixtures import draw_experts
+from tests.parity.families.sizes import GROUPED, MULTI_HEAD
 
 FULL, SLIDING = "full_attention", "sliding_attention"
 
@@ -16,15 +17,13 @@ class TestMellum(LlamaTests):
     model_class = hf.MellumForCausalLM
     configs = {
         "two rotations": dict(
-            vocab_size=61, hidden_size=60, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2, head_dim=8,
-            intermediate_size=41, moe_intermediate_size=9, num_experts=7, num_experts_per_tok=3, sliding_window=4,
+            GROUPED, head_dim=8, moe_intermediate_size=9, num_experts=7, num_experts_per_tok=3, sliding_window=4,
             layer_types=[SLIDING, FULL, SLIDING], mlp_layer_types=["dense", "sparse", "sparse"], rms_norm_eps=1e-3,
             rope_parameters={FULL: rotation(500.0), SLIDING: rotation(90.0)},
         ),
         "no windows, tied": dict(
-            vocab_size=47, hidden_size=40, num_hidden_layers=2, num_attention_heads=5, num_key_value_heads=5, head_dim=6,
-            intermediate_size=50, moe_intermediate_size=7, num_experts=5, num_experts_per_tok=2, norm_topk_prob=False,
-            attention_bias=True, tie_word_embeddings=True,
+            MULTI_HEAD, head_dim=6, moe_intermediate_size=7, num_experts=5, num_experts_per_tok=2,
+            norm_topk_prob=False, attention_bias=True, tie_word_embeddings=True,
         ),
     }  # fmt: skip
     heads = ("Model",)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from tests.parity.families.draws import EPS, FLAG, VOCAB
 from tests.parity.families.family import SPECIAL, FamilyTests
 from tests.parity.families.llamas import DYNAMIC, LLAMA3, YARN, rotation
+from tests.parity.families.sizes import MULTI_HEAD
 
 LONGROPE = {
     "rope_type": "longrope", "rope_theta": 1000.0, "short_factor": [1.0, 1.5], "long_factor": [2.0, 4.0],
@@ -25,8 +26,7 @@ class TestMiniCPM3(FamilyTests):
             qk_rope_head_dim=4, scale_emb=1.7, scale_depth=1.1, dim_model_base=24, rope_parameters=LONGROPE,
         ),
         "none": dict(
-            vocab_size=47, hidden_size=40, num_hidden_layers=2, num_attention_heads=5, num_key_value_heads=5,
-            intermediate_size=50, kv_lora_rank=8, q_lora_rank=None, qk_nope_head_dim=4, qk_rope_head_dim=6, v_head_dim=5,
+            MULTI_HEAD, kv_lora_rank=8, q_lora_rank=None, qk_nope_head_dim=4, qk_rope_head_dim=6, v_head_dim=5,
             scale_emb=1, scale_depth=None, dim_model_base=None, attention_bias=True, mlp_bias=True,
             tie_word_embeddings=False, rope_parameters=YARN,
         ),

@@ -7,24 +7,23 @@ from hypothesis import strategies as st
 
 from tests.parity.families.draws import EPS, HEAD_DIM
 from tests.parity.families.llamas import LINEAR, YARN, LlamaTests, draw_llama, rotation
+from tests.parity.families.sizes import GROUPED, MULTI_HEAD, MULTI_QUERY
 
 
 class TestMiniMaxM2(LlamaTests):
     model_class = hf.MiniMaxM2ForCausalLM
     configs = {
         "two of five": dict(
-            vocab_size=61, hidden_size=60, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
-            head_dim=12, intermediate_size=41, rms_norm_eps=1e-3, num_local_experts=5, num_experts_per_tok=2,
-            rotary_dim=8, rope_parameters=rotation(500.0),
+            GROUPED, head_dim=12, rms_norm_eps=1e-3, num_local_experts=5, num_experts_per_tok=2, rotary_dim=8,
+            rope_parameters=rotation(500.0),
         ),
         "all, tied": dict(
-            vocab_size=47, hidden_size=40, num_hidden_layers=2, num_attention_heads=5, num_key_value_heads=5,
-            head_dim=8, intermediate_size=9, num_local_experts=3, num_experts_per_tok=3, hidden_act="gelu",
+            MULTI_HEAD, head_dim=8, intermediate_size=9, num_local_experts=3, num_experts_per_tok=3, hidden_act="gelu",
             tie_word_embeddings=True, rope_parameters={**YARN, "partial_rotary_factor": 0.5},
         ),
         "whole heads": dict(
-            vocab_size=31, hidden_size=28, num_hidden_layers=1, num_attention_heads=7, num_key_value_heads=1,
-            head_dim=10, intermediate_size=13, num_local_experts=4, num_experts_per_tok=3, rope_parameters=LINEAR,
+            MULTI_QUERY, head_dim=10, intermediate_size=13, num_local_experts=4, num_experts_per_tok=3,
+            rope_parameters=LINEAR,
         ),
     }  # fmt: skip
     heads = ("Model",)

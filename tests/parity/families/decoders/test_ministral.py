@@ -6,6 +6,7 @@ import transformers as hf
 
 from tests.parity.families.draws import EPS, HEAD_DIM, WINDOW
 from tests.parity.families.llamas import ALL, YARN, LlamaTests, rotation
+from tests.parity.families.sizes import GROUPED
 
 FULL, SLIDING = "full_attention", "sliding_attention"
 
@@ -13,10 +14,7 @@ FULL, SLIDING = "full_attention", "sliding_attention"
 class TestMinistral(LlamaTests):
     model_class = hf.MinistralForCausalLM
     configs = {
-        "every layer": dict(
-            vocab_size=61, hidden_size=60, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
-            head_dim=10, intermediate_size=41, rms_norm_eps=1e-3, sliding_window=4, rope_parameters=rotation(500.0),
-        ),
+        "every layer": dict(GROUPED, head_dim=10, rms_norm_eps=1e-3, sliding_window=4, rope_parameters=rotation(500.0)),
         "some layers, tied": dict(
             vocab_size=47, hidden_size=40, num_hidden_layers=4, num_attention_heads=5, num_key_value_heads=1,
             head_dim=12, intermediate_size=50, tie_word_embeddings=True, sliding_window=5,

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tests.parity.families.draws import EPS, HEAD_DIM
 from tests.parity.families.llamas import ALL, LlamaTests, draw_llama
+from tests.parity.families.sizes import GROUPED, MULTI_HEAD, MULTI_QUERY
 from zoo.configs.importing import spec_of_config
 from zoo.families.common.config import Config
 
@@ -31,19 +32,12 @@ def test_a_config_without_positions_is_that_of_8b() -> None:
 class TestMinistral3(LlamaTests):
     model_class = hf.Ministral3ForCausalLM
     configs = {
-        "grouped": dict(
-            vocab_size=61, hidden_size=60, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
-            head_dim=14, intermediate_size=41, rms_norm_eps=1e-3, rope_parameters=YARN,
-        ),
+        "grouped": dict(GROUPED, head_dim=14, rms_norm_eps=1e-3, rope_parameters=YARN),
         "tied, a window": dict(
-            vocab_size=47, hidden_size=40, num_hidden_layers=2, num_attention_heads=5, num_key_value_heads=5,
-            head_dim=8, intermediate_size=50, hidden_act="gelu_new", tie_word_embeddings=True, sliding_window=4,
+            MULTI_HEAD, head_dim=8, hidden_act="gelu_new", tie_word_embeddings=True, sliding_window=4,
             rope_parameters=PLAIN,
         ),
-        "no growth": dict(
-            vocab_size=31, hidden_size=28, num_hidden_layers=1, num_attention_heads=7, num_key_value_heads=1,
-            head_dim=6, intermediate_size=33, rope_parameters={**YARN, "llama_4_scaling_beta": 0.0},
-        ),
+        "no growth": dict(MULTI_QUERY, head_dim=6, rope_parameters={**YARN, "llama_4_scaling_beta": 0.0}),
     }  # fmt: skip
     heads = ALL
     refusals = (

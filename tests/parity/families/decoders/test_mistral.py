@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from tests.parity.families.draws import EPS, HEAD_DIM, WINDOW
 from tests.parity.families.llamas import ALL, LINEAR, YARN, LlamaTests, rotation
+from tests.parity.families.sizes import GROUPED, MULTI_HEAD, MULTI_QUERY
 from tests.parity.reference import build
 from zoo.checkpoints.converting import convert
 from zoo.configs.importing import import_spec, spec_of_config
@@ -36,23 +37,18 @@ class TestMistral(LlamaTests):
     model_class = hf.MistralForCausalLM
     configs = {
         "windowed": dict(
-            vocab_size=61, hidden_size=30, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
-            head_dim=10, intermediate_size=41, rms_norm_eps=1e-3, max_position_embeddings=128, sliding_window=5,
+            GROUPED, hidden_size=30, head_dim=10, rms_norm_eps=1e-3, max_position_embeddings=128, sliding_window=5,
             tie_word_embeddings=True, rope_parameters=rotation(500.0),
         ),
         "without a window": dict(
-            vocab_size=47, hidden_size=40, num_hidden_layers=2, num_attention_heads=5, num_key_value_heads=5,
-            intermediate_size=50, rms_norm_eps=1e-5, max_position_embeddings=128, sliding_window=None,
-            hidden_act="gelu_new", rope_parameters=LINEAR,
+            MULTI_HEAD, rms_norm_eps=1e-5, max_position_embeddings=128, sliding_window=None, hidden_act="gelu_new",
+            rope_parameters=LINEAR,
         ),
         "windows of one token": dict(
             vocab_size=31, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
             intermediate_size=33, max_position_embeddings=128, sliding_window=1, rope_parameters=rotation(500.0),
         ),
-        "yarn": dict(
-            vocab_size=31, hidden_size=28, num_hidden_layers=1, num_attention_heads=7, num_key_value_heads=1,
-            head_dim=32, intermediate_size=33, max_position_embeddings=128, sliding_window=2, rope_parameters=YARN,
-        ),
+        "yarn": dict(MULTI_QUERY, head_dim=32, max_position_embeddings=128, sliding_window=2, rope_parameters=YARN),
     }  # fmt: skip
     heads = ALL
     refusals = [

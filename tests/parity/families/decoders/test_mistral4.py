@@ -46,12 +46,8 @@ class TestMistral4(FamilyTests):
     heads = ("Model", "ForSequenceClassification", "ForTokenClassification")
     refusals = (
         ("num_key_value_heads", 2, "num_key_value_heads: must be 4"),
-        (
-            "rope_parameters",
-            {**YARN, "partial_rotary_factor": 0.5},
-            "must be 0.428571, the share of qk_rope_head_dim",
-        ),
-    )
+        ("rope_parameters", {**YARN, "partial_rotary_factor": 0.5}, "must be 0.428571, the share of qk_rope_head_dim"),
+    )  # fmt: skip
     strict = False
     draws = dict(
         vocab_size=VOCAB, hidden_size=st.integers(8, 40), intermediate_size=st.integers(8, 40), num_hidden_layers=2,

@@ -11,6 +11,7 @@ from tests.parity.families.family import FamilyTests
 from tests.parity.families.harness import check
 from tests.parity.families.llamas import ALL, LINEAR, YARN_STATED, draw_llama, rotation
 from tests.parity.families.mixtures import breaks_a_rule
+from tests.parity.families.sizes import GROUPED
 from tests.thinned import one_in
 
 
@@ -30,8 +31,7 @@ class TestMixtral(FamilyTests):
     model_class = hf.MixtralForCausalLM
     configs = {
         "two of five": dict(
-            vocab_size=61, hidden_size=30, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
-            head_dim=10, intermediate_size=41, rms_norm_eps=1e-3, max_position_embeddings=128, num_local_experts=5,
+            GROUPED, hidden_size=30, head_dim=10, rms_norm_eps=1e-3, max_position_embeddings=128, num_local_experts=5,
             num_experts_per_tok=2, rope_parameters=rotation(500.0),
         ),
         "window, all": dict(

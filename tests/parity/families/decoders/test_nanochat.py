@@ -7,19 +7,16 @@ from hypothesis import strategies as st
 
 from tests.parity.families.draws import EPS, FLAG
 from tests.parity.families.llamas import LlamaTests, rotation
+from tests.parity.families.sizes import GROUPED, MULTI_HEAD
 
 
 class TestNanoChat(LlamaTests):
     model_class = hf.NanoChatForCausalLM
     configs = {
-        "grouped": dict(
-            vocab_size=61, hidden_size=60, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
-            intermediate_size=41, rms_norm_eps=1e-3, rope_parameters=rotation(500.0),
-        ),
+        "grouped": dict(GROUPED, rms_norm_eps=1e-3, rope_parameters=rotation(500.0)),
         "biases, no cap": dict(
-            vocab_size=47, hidden_size=40, num_hidden_layers=2, num_attention_heads=5, num_key_value_heads=5,
-            intermediate_size=50, attention_bias=True, final_logit_softcapping=None, tie_word_embeddings=True,
-            hidden_act="gelu", rope_parameters=rotation(500.0),
+            MULTI_HEAD, attention_bias=True, final_logit_softcapping=None, tie_word_embeddings=True, hidden_act="gelu",
+            rope_parameters=rotation(500.0),
         ),
     }  # fmt: skip
     heads = ("Model",)

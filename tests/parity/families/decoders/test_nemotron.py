@@ -7,23 +7,19 @@ from hypothesis import strategies as st
 
 from tests.parity.families.draws import EPS, FLAG
 from tests.parity.families.llamas import ALL, LINEAR, LlamaTests, draw_llama, rotation
+from tests.parity.families.sizes import GROUPED, MULTI_HEAD, MULTI_QUERY
 
 
 class TestNemotron(LlamaTests):
     model_class = hf.NemotronForCausalLM
     configs = {
-        "grouped": dict(
-            vocab_size=61, hidden_size=60, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
-            head_dim=16, intermediate_size=41, norm_eps=1e-3, rope_parameters=rotation(500.0),
-        ),
+        "grouped": dict(GROUPED, head_dim=16, norm_eps=1e-3, rope_parameters=rotation(500.0)),
         "biases, tied": dict(
-            vocab_size=47, hidden_size=40, num_hidden_layers=2, num_attention_heads=5, num_key_value_heads=5,
-            intermediate_size=50, attention_bias=True, mlp_bias=True, hidden_act="gelu_new",
-            tie_word_embeddings=True, rope_parameters={**LINEAR, "partial_rotary_factor": 1.0},
+            MULTI_HEAD, attention_bias=True, mlp_bias=True, hidden_act="gelu_new", tie_word_embeddings=True,
+            rope_parameters={**LINEAR, "partial_rotary_factor": 1.0},
         ),
         "a quarter": dict(
-            vocab_size=31, hidden_size=56, num_hidden_layers=1, num_attention_heads=7, num_key_value_heads=1,
-            intermediate_size=33, rope_parameters={**rotation(90.0), "partial_rotary_factor": 0.25},
+            MULTI_QUERY, hidden_size=56, rope_parameters={**rotation(90.0), "partial_rotary_factor": 0.25},
         ),
     }  # fmt: skip
     heads = ALL

@@ -8,22 +8,16 @@ from hypothesis import strategies as st
 from tests.parity.families.draws import EPS, FLAG
 from tests.parity.families.family import FamilyTests
 from tests.parity.families.llamas import LINEAR, YARN, draw_llama, rotation
+from tests.parity.families.sizes import GROUPED, MULTI_HEAD, MULTI_QUERY
 
 HEADS = ("Model", "ForSequenceClassification")
 CONFIGS = {
     "grouped": dict(
-        vocab_size=61, hidden_size=60, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
-        intermediate_size=41, max_position_embeddings=128, attention_bias=True, tie_word_embeddings=True,
+        GROUPED, max_position_embeddings=128, attention_bias=True, tie_word_embeddings=True,
         rope_parameters=rotation(500.0),
     ),
-    "linear": dict(
-        vocab_size=47, hidden_size=40, num_hidden_layers=2, num_attention_heads=5, num_key_value_heads=5,
-        intermediate_size=50, max_position_embeddings=128, hidden_act="gelu_new", rope_parameters=LINEAR,
-    ),
-    "yarn": dict(
-        vocab_size=31, hidden_size=28, num_hidden_layers=1, num_attention_heads=7, num_key_value_heads=1,
-        intermediate_size=33, max_position_embeddings=128, rope_parameters=YARN,
-    ),
+    "linear": dict(MULTI_HEAD, max_position_embeddings=128, hidden_act="gelu_new", rope_parameters=LINEAR),
+    "yarn": dict(MULTI_QUERY, max_position_embeddings=128, rope_parameters=YARN),
 }  # fmt: skip
 
 

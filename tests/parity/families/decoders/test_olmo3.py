@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from tests.parity.families.draws import EPS, FLAG, WINDOW
 from tests.parity.families.llamas import LINEAR, YARN, LlamaTests, draw_llama, rotation
+from tests.parity.families.sizes import GROUPED, MULTI_HEAD, MULTI_QUERY
 from zoo.configs.importing import spec_of_config
 from zoo.families.common.config import Config
 
@@ -21,17 +22,14 @@ class TestOlmo3(LlamaTests):
     model_class = hf.Olmo3ForCausalLM
     configs = {
         "every fourth": dict(
-            vocab_size=61, hidden_size=60, num_hidden_layers=5, num_attention_heads=6, num_key_value_heads=2,
-            intermediate_size=41, rms_norm_eps=1e-3, sliding_window=4, rope_parameters=by_kind(YARN, 500.0),
+            GROUPED, num_hidden_layers=5, rms_norm_eps=1e-3, sliding_window=4, rope_parameters=by_kind(YARN, 500.0),
         ),
         "biases, tied": dict(
-            vocab_size=47, hidden_size=40, num_hidden_layers=2, num_attention_heads=5, num_key_value_heads=5,
-            intermediate_size=50, attention_bias=True, hidden_act="gelu_new", tie_word_embeddings=True,
-            sliding_window=7, layer_types=[FULL, SLIDING], rope_parameters=by_kind(LINEAR, 1000.0),
+            MULTI_HEAD, attention_bias=True, hidden_act="gelu_new", tie_word_embeddings=True, sliding_window=7,
+            layer_types=[FULL, SLIDING], rope_parameters=by_kind(LINEAR, 1000.0),
         ),
         "no window": dict(
-            vocab_size=31, hidden_size=28, num_hidden_layers=2, num_attention_heads=7, num_key_value_heads=1,
-            intermediate_size=33, layer_types=[FULL, FULL], rope_parameters=by_kind(rotation(90.0), 90.0),
+            MULTI_QUERY, num_hidden_layers=2, layer_types=[FULL, FULL], rope_parameters=by_kind(rotation(90.0), 90.0),
         ),
     }  # fmt: skip
     heads = ("Model", "ForSequenceClassification")

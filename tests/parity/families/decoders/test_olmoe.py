@@ -7,25 +7,21 @@ import transformers as hf
 from tests.parity.families.draws import EPS, FLAG
 from tests.parity.families.llamas import LINEAR, YARN, LlamaTests, draw_llama, rotation
 from tests.parity.families.mixtures import draw_experts
+from tests.parity.families.sizes import GROUPED, MULTI_HEAD, MULTI_QUERY
 
 
 class TestOlmoe(LlamaTests):
     model_class = hf.OlmoeForCausalLM
     configs = {
         "two of five": dict(
-            vocab_size=61, hidden_size=60, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
-            intermediate_size=41, rms_norm_eps=1e-3, num_experts=5, num_experts_per_tok=2, norm_topk_prob=True,
+            GROUPED, rms_norm_eps=1e-3, num_experts=5, num_experts_per_tok=2, norm_topk_prob=True,
             rope_parameters=rotation(500.0),
         ),
         "one of three, biases": dict(
-            vocab_size=47, hidden_size=40, num_hidden_layers=2, num_attention_heads=5, num_key_value_heads=5,
-            intermediate_size=9, num_experts=3, num_experts_per_tok=1, attention_bias=True, hidden_act="gelu",
-            tie_word_embeddings=True, rope_parameters=YARN,
+            MULTI_HEAD, intermediate_size=9, num_experts=3, num_experts_per_tok=1, attention_bias=True,
+            hidden_act="gelu", tie_word_embeddings=True, rope_parameters=YARN,
         ),
-        "all": dict(
-            vocab_size=31, hidden_size=28, num_hidden_layers=1, num_attention_heads=7, num_key_value_heads=1,
-            intermediate_size=13, num_experts=4, num_experts_per_tok=4, rope_parameters=LINEAR,
-        ),
+        "all": dict(MULTI_QUERY, intermediate_size=13, num_experts=4, num_experts_per_tok=4, rope_parameters=LINEAR),
     }  # fmt: skip
     heads = ("Model",)
     refusals = (

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.parity.families.draws import EPS, WINDOW
 from tests.parity.families.family import FamilyTests
 from tests.parity.families.llamas import draw_llama, rotation
+from tests.parity.families.sizes import GROUPED, MULTI_HEAD
 from zoo.configs.importing import spec_of_config
 from zoo.families.common.config import Config
 
@@ -31,13 +32,11 @@ class TestPhi3(FamilyTests):
     model_class = hf.Phi3ForCausalLM
     configs = {
         "windowed": dict(
-            vocab_size=61, hidden_size=60, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
-            intermediate_size=41, rms_norm_eps=1e-3, max_position_embeddings=128, sliding_window=5,
-            tie_word_embeddings=True, rope_parameters=rotation(500.0), resid_pdrop=0.1, embd_pdrop=0.1,
+            GROUPED, rms_norm_eps=1e-3, max_position_embeddings=128, sliding_window=5, tie_word_embeddings=True,
+            rope_parameters=rotation(500.0), resid_pdrop=0.1, embd_pdrop=0.1,
         ),
         "part of each head": dict(
-            vocab_size=47, hidden_size=40, num_hidden_layers=2, num_attention_heads=5, num_key_value_heads=5,
-            intermediate_size=50, rms_norm_eps=1e-6, max_position_embeddings=128, hidden_act="gelu_new",
+            MULTI_HEAD, rms_norm_eps=1e-6, max_position_embeddings=128, hidden_act="gelu_new",
             rope_parameters={**rotation(70.0), "partial_rotary_factor": 0.75},
         ),
         "longrope": dict(

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tests.parity.families.draws import EPS, FLAG, WINDOW
 from tests.parity.families.llamas import LlamaTests, draw_llama, rotation
+from tests.parity.families.sizes import GROUPED, MULTI_HEAD, MULTI_QUERY
 from zoo.configs.importing import spec_of_config
 from zoo.families.common.config import Config
 from zoo.families.common.config_errors import ConfigError
@@ -16,34 +17,25 @@ from zoo.families.common.config_errors import ConfigError
 def longrope(pairs: int, **more) -> dict:
     """The scaling that the published models have."""
     return {
-        "rope_type": "longrope",
-        "rope_theta": 700.0,
+        "rope_type": "longrope", "rope_theta": 700.0,
         "short_factor": [1.0 + 0.1 * i for i in range(pairs)],
         "long_factor": [2.0 + i for i in range(pairs)],
-        "short_mscale": 1.2,
-        "long_mscale": 1.2,
-        "original_max_position_embeddings": 64,
-        **more,
-    }
+        "short_mscale": 1.2, "long_mscale": 1.2, "original_max_position_embeddings": 64, **more,
+    }  # fmt: skip
 
 
 class TestPhimoe(LlamaTests):
     model_class = hf.PhimoeForCausalLM
     configs = {
         "biases, longrope": dict(
-            vocab_size=61, hidden_size=60, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
-            intermediate_size=41, rms_norm_eps=1e-3, num_local_experts=5, attention_bias=True, lm_head_bias=True,
+            GROUPED, rms_norm_eps=1e-3, num_local_experts=5, attention_bias=True, lm_head_bias=True,
             rope_parameters=longrope(5),
         ),
         "window, tied": dict(
-            vocab_size=47, hidden_size=40, num_hidden_layers=2, num_attention_heads=5, num_key_value_heads=5,
-            intermediate_size=9, num_local_experts=2, hidden_act="gelu", tie_word_embeddings=True,
+            MULTI_HEAD, intermediate_size=9, num_local_experts=2, hidden_act="gelu", tie_word_embeddings=True,
             sliding_window=4, rope_parameters=rotation(500.0),
         ),
-        "many experts": dict(
-            vocab_size=31, hidden_size=28, num_hidden_layers=1, num_attention_heads=7, num_key_value_heads=1,
-            intermediate_size=13, num_local_experts=40, rope_parameters=longrope(2),
-        ),
+        "many experts": dict(MULTI_QUERY, intermediate_size=13, num_local_experts=40, rope_parameters=longrope(2)),
     }  # fmt: skip
     heads = ("Model", "ForSequenceClassification", "ForSequenceClassification")
     refusals = (

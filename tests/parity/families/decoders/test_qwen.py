@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from tests.parity.families.draws import EPS, HEAD_DIM
 from tests.parity.families.family import FamilyTests
 from tests.parity.families.llamas import ALL, LLAMA3, YARN, draw_llama, rotation
+from tests.parity.families.sizes import GROUPED, MULTI_HEAD, MULTI_QUERY
 from zoo.configs.importing import spec_of_config
 from zoo.families.common.config import Config
 
@@ -15,18 +16,15 @@ FULL, SLIDING = "full_attention", "sliding_attention"
 
 CONFIGS = {
     "windows above": dict(
-        vocab_size=61, hidden_size=60, num_hidden_layers=4, num_attention_heads=6, num_key_value_heads=2,
-        intermediate_size=41, rms_norm_eps=1e-3, max_position_embeddings=128, use_sliding_window=True,
+        GROUPED, num_hidden_layers=4, rms_norm_eps=1e-3, max_position_embeddings=128, use_sliding_window=True,
         sliding_window=4, max_window_layers=3, tie_word_embeddings=True, rope_parameters=rotation(500.0),
     ),
     "windows everywhere": dict(
-        vocab_size=47, hidden_size=40, num_hidden_layers=2, num_attention_heads=5, num_key_value_heads=5,
-        intermediate_size=50, rms_norm_eps=1e-5, max_position_embeddings=128, hidden_act="gelu_new",
-        use_sliding_window=True, sliding_window=7, max_window_layers=0, rope_parameters=YARN,
+        MULTI_HEAD, rms_norm_eps=1e-5, max_position_embeddings=128, hidden_act="gelu_new", use_sliding_window=True,
+        sliding_window=7, max_window_layers=0, rope_parameters=YARN,
     ),
     "windows not used": dict(
-        vocab_size=31, hidden_size=28, num_hidden_layers=2, num_attention_heads=7, num_key_value_heads=1,
-        intermediate_size=33, max_position_embeddings=128, sliding_window=5, max_window_layers=1,
+        MULTI_QUERY, num_hidden_layers=2, max_position_embeddings=128, sliding_window=5, max_window_layers=1,
         rope_parameters=LLAMA3,
     ),
     "windows by layer": dict(

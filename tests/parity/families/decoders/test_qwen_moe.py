@@ -9,25 +9,23 @@ from tests.parity.families.draws import EPS, FLAG, HEAD_DIM, WINDOW
 from tests.parity.families.family import FamilyTests
 from tests.parity.families.llamas import ALL, LLAMA3, YARN, draw_llama, rotation
 from tests.parity.families.mixtures import draw_experts
+from tests.parity.families.sizes import GROUPED, MULTI_HEAD, MULTI_QUERY
 
 FULL, SLIDING = "full_attention", "sliding_attention"
 
 CONFIGS = {
     "dense first": dict(
-        vocab_size=61, hidden_size=60, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
-        intermediate_size=41, moe_intermediate_size=13, num_experts=5, num_experts_per_tok=2, rms_norm_eps=1e-3,
+        GROUPED, moe_intermediate_size=13, num_experts=5, num_experts_per_tok=2, rms_norm_eps=1e-3,
         max_position_embeddings=128, mlp_only_layers=[0], norm_topk_prob=True, tie_word_embeddings=True,
         rope_parameters=rotation(500.0),
     ),
     "every other": dict(
-        vocab_size=47, hidden_size=40, num_hidden_layers=5, num_attention_heads=5, num_key_value_heads=5,
-        intermediate_size=50, moe_intermediate_size=7, num_experts=4, num_experts_per_tok=1, rms_norm_eps=1e-5,
-        hidden_act="gelu_new", max_position_embeddings=128, decoder_sparse_step=2, use_sliding_window=True,
-        sliding_window=4, rope_parameters=YARN,
+        MULTI_HEAD, num_hidden_layers=5, moe_intermediate_size=7, num_experts=4, num_experts_per_tok=1,
+        rms_norm_eps=1e-5, hidden_act="gelu_new", max_position_embeddings=128, decoder_sparse_step=2,
+        use_sliding_window=True, sliding_window=4, rope_parameters=YARN,
     ),
     "every layer": dict(
-        vocab_size=31, hidden_size=28, num_hidden_layers=2, num_attention_heads=7, num_key_value_heads=1,
-        intermediate_size=33, moe_intermediate_size=9, num_experts=6, num_experts_per_tok=6,
+        MULTI_QUERY, num_hidden_layers=2, moe_intermediate_size=9, num_experts=6, num_experts_per_tok=6,
         max_position_embeddings=128, sliding_window=5, rope_parameters=LLAMA3,
     ),
 }  # fmt: skip

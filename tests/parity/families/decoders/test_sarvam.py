@@ -10,6 +10,7 @@ from tests.parity.families.draws import EPS, FLAG, HEAD_DIM, VOCAB
 from tests.parity.families.family import SPECIAL, FamilyTests
 from tests.parity.families.llamas import YARN, YARN_MSCALE, LlamaTests, draw_llama, rotation
 from tests.parity.families.mixtures import draw_routed
+from tests.parity.families.sizes import GROUPED, MULTI_HEAD
 from zoo.configs.importing import spec_of_config
 from zoo.families.common.config import Config
 
@@ -32,14 +33,12 @@ class TestSarvamMoe(LlamaTests):
     model_class = SarvamMoEForCausalLM
     configs = {
         "dense first": dict(
-            vocab_size=61, hidden_size=60, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
-            head_dim=12, intermediate_size=41, moe_intermediate_size=9, n_routed_experts=8, num_experts_per_tok=3,
+            GROUPED, head_dim=12, moe_intermediate_size=9, n_routed_experts=8, num_experts_per_tok=3,
             n_shared_experts=2, n_group=4, topk_group=2, attention_bias=True,
         ),
         "plain heads": dict(
-            vocab_size=47, hidden_size=40, num_hidden_layers=2, num_attention_heads=5, num_key_value_heads=5, head_dim=8,
-            intermediate_size=50, moe_intermediate_size=7, n_routed_experts=5, num_experts_per_tok=1, use_qk_norm=False,
-            norm_topk_prob=False, first_k_dense_replace=0, rope_parameters=YARN,
+            MULTI_HEAD, head_dim=8, moe_intermediate_size=7, n_routed_experts=5, num_experts_per_tok=1,
+            use_qk_norm=False, norm_topk_prob=False, first_k_dense_replace=0, rope_parameters=YARN,
         ),
     }  # fmt: skip
     refusals = (

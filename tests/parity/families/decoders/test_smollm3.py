@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from tests.parity.families.draws import EPS, FLAG, LAYERS
 from tests.parity.families.family import FamilyTests
 from tests.parity.families.llamas import ALL, YARN, draw_llama, rotation
+from tests.parity.families.sizes import MULTI_HEAD, MULTI_QUERY
 from zoo.configs.importing import spec_of_config
 from zoo.families.common.config import Config
 
@@ -31,13 +32,11 @@ class TestSmolLM3(FamilyTests):
             tie_word_embeddings=False, rope_parameters=rotation(500.0),
         ),
         "windows where nothing rotates": dict(
-            vocab_size=47, hidden_size=40, num_hidden_layers=4, num_attention_heads=5, num_key_value_heads=5,
-            intermediate_size=50, rms_norm_eps=1e-5, max_position_embeddings=128, hidden_act="gelu_new",
+            MULTI_HEAD, num_hidden_layers=4, rms_norm_eps=1e-5, max_position_embeddings=128, hidden_act="gelu_new",
             use_sliding_window=True, sliding_window=4, no_rope_layer_interval=2, rope_parameters=YARN,
         ),
         "every kind of layer": dict(
-            vocab_size=31, hidden_size=28, num_hidden_layers=4, num_attention_heads=7, num_key_value_heads=1,
-            intermediate_size=33, max_position_embeddings=128, use_sliding_window=True, sliding_window=5,
+            MULTI_QUERY, num_hidden_layers=4, max_position_embeddings=128, use_sliding_window=True, sliding_window=5,
             no_rope_layers=[1, 0, 1, 0], layer_types=[SLIDING, SLIDING, FULL, FULL], rope_parameters=rotation(90.0),
         ),
     }  # fmt: skip

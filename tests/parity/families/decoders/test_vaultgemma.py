@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from tests.parity.families.draws import EPS, HEAD_DIM, WINDOW
 from tests.parity.families.llamas import LlamaTests, rotation
+from tests.parity.families.sizes import GROUPED, MULTI_HEAD
 
 FULL, SLIDING = "full_attention", "sliding_attention"
 
@@ -14,13 +15,9 @@ FULL, SLIDING = "full_attention", "sliding_attention"
 class TestVaultGemma(LlamaTests):
     model_class = hf.VaultGemmaForCausalLM
     configs = {
-        "every other": dict(
-            vocab_size=61, hidden_size=60, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
-            head_dim=12, intermediate_size=41, sliding_window=4, rope_parameters=rotation(500.0),
-        ),
+        "every other": dict(GROUPED, head_dim=12, sliding_window=4, rope_parameters=rotation(500.0)),
         "no caps": dict(
-            vocab_size=47, hidden_size=40, num_hidden_layers=2, num_attention_heads=5, num_key_value_heads=5,
-            head_dim=8, intermediate_size=50, attn_logit_softcapping=None, final_logit_softcapping=None,
+            MULTI_HEAD, head_dim=8, attn_logit_softcapping=None, final_logit_softcapping=None,
             query_pre_attn_scalar=40, layer_types=[FULL, FULL], tie_word_embeddings=False,
             rope_parameters=rotation(500.0),
         ),

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from tests.parity.families.draws import EPS, FLAG, HEAD_DIM
 from tests.parity.families.family import FamilyTests
 from tests.parity.families.llamas import draw_llama, rotation
+from tests.parity.families.sizes import GROUPED
 from zoo.configs.importing import spec_of_config
 from zoo.families.common.config import Config
 
@@ -18,8 +19,7 @@ class TestEmbeddingGemma(FamilyTests):
     model_class = hf.Gemma3TextModel
     configs = {
         "windows": dict(
-            vocab_size=61, hidden_size=30, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
-            head_dim=10, intermediate_size=41, max_position_embeddings=128, sliding_window=4,
+            GROUPED, hidden_size=30, head_dim=10, max_position_embeddings=128, sliding_window=4,
             layer_types=[SLIDING, FULL, SLIDING], use_bidirectional_attention=True,
             rope_parameters={FULL: rotation(500.0), SLIDING: rotation(70.0)},
         ),

@@ -10,6 +10,7 @@ from tests.parity.families.draws import FLAG
 from tests.parity.families.encoder_tests import EncoderTests
 from tests.parity.families.family import SPECIAL
 from tests.parity.families.llamas import LINEAR, YARN, draw_llama, rotation
+from tests.parity.families.sizes import GROUPED, MULTI_QUERY
 from zoo.configs.exporting import NoFamilyError, write_config
 from zoo.configs.importing import spec_of_config
 from zoo.families.common.config import Config
@@ -35,17 +36,16 @@ class TestEuroBert(EncoderTests):
     defaults = SPECIAL
     configs = {
         "grouped": dict(
-            vocab_size=61, hidden_size=36, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
-            intermediate_size=41, rms_norm_eps=1e-3, max_position_embeddings=128, attention_bias=True, mlp_bias=True,
-            rope_parameters=rotation(500.0),
+            GROUPED, hidden_size=36, rms_norm_eps=1e-3, max_position_embeddings=128, attention_bias=True,
+            mlp_bias=True, rope_parameters=rotation(500.0),
         ),
         "other head width": dict(
             vocab_size=47, hidden_size=40, num_hidden_layers=2, num_attention_heads=5, head_dim=6, intermediate_size=50,
             max_position_embeddings=128, hidden_act="gelu_new", rope_parameters=YARN,
         ),
         "tied": dict(
-            vocab_size=31, hidden_size=28, num_hidden_layers=2, num_attention_heads=7, num_key_value_heads=1,
-            intermediate_size=33, max_position_embeddings=128, tie_word_embeddings=True, rope_parameters=LINEAR,
+            MULTI_QUERY, num_hidden_layers=2, max_position_embeddings=128, tie_word_embeddings=True,
+            rope_parameters=LINEAR,
         ),
     }  # fmt: skip
     heads = ("Model", "ForSequenceClassification", "ForTokenClassification")

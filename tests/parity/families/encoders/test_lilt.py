@@ -28,13 +28,9 @@ class TestLilt(EncoderTests):
     configs: ClassVar[Any] = {
         "narrow": TINY,
         "as wide": {
-            **TINY,
-            "num_attention_heads": 4,
-            "channel_shrink_ratio": 1,
-            "pad_token_id": 0,
-            "type_vocab_size": 2,
+            **TINY, "num_attention_heads": 4, "channel_shrink_ratio": 1, "pad_token_id": 0, "type_vocab_size": 2,
         },
-    }
+    }  # fmt: skip
     heads = ALL
     refusals: ClassVar[Any] = (
         ("channel_shrink_ratio", 5, "must divide the width of a head, which is 12"),

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from tests.parity.families.draws import EPS, FLAG, VOCAB, lists
 from tests.parity.families.family import SPECIAL, FamilyTests
 from tests.parity.families.llamas import YARN_MSCALE, rotation
+from tests.parity.families.sizes import MULTI_HEAD
 
 FULL, LINEAR = "full_attention", "linear_attention"
 
@@ -22,12 +23,11 @@ class TestBailingHybrid(FamilyTests):
             head_dim=7, layer_group_size=3, max_position_embeddings=128,
         ),
         "unbounded": dict(
-            vocab_size=47, hidden_size=40, num_hidden_layers=3, num_attention_heads=5, num_key_value_heads=5,
-            intermediate_size=50, moe_intermediate_size=7, num_local_experts=4, num_experts_per_tok=3, n_group=1,
-            topk_group=1, n_shared_experts=2, norm_topk_prob=False, kv_lora_rank=8, q_lora_rank=9, qk_rope_head_dim=6,
-            qk_nope_head_dim=4, v_head_dim=5, head_dim=4, short_conv_kernel_size=3, kda_safe_gate=False,
-            layer_types=[FULL, LINEAR, LINEAR], mlp_layer_types=["sparse", "dense", "sparse"], attention_bias=True,
-            max_position_embeddings=128, rope_parameters=YARN_MSCALE,
+            MULTI_HEAD, num_hidden_layers=3, moe_intermediate_size=7, num_local_experts=4, num_experts_per_tok=3,
+            n_group=1, topk_group=1, n_shared_experts=2, norm_topk_prob=False, kv_lora_rank=8, q_lora_rank=9,
+            qk_rope_head_dim=6, qk_nope_head_dim=4, v_head_dim=5, head_dim=4, short_conv_kernel_size=3,
+            kda_safe_gate=False, layer_types=[FULL, LINEAR, LINEAR], mlp_layer_types=["sparse", "dense", "sparse"],
+            attention_bias=True, max_position_embeddings=128, rope_parameters=YARN_MSCALE,
         ),
     }  # fmt: skip
     heads = ("Model",)

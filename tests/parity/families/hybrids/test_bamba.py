@@ -10,6 +10,7 @@ from tests.parity.families.draws import EPS, FLAG
 from tests.parity.families.family import SPECIAL
 from tests.parity.families.llamas import LINEAR, YARN, draw_llama, rotation
 from tests.parity.families.mixers import MixerTests, draw_mamba2
+from tests.parity.families.sizes import GROUPED, MULTI_HEAD, MULTI_QUERY
 from zoo.configs.importing import spec_of_config
 from zoo.families.common.config import Config
 from zoo.families.common.config_errors import ConfigError
@@ -20,20 +21,15 @@ class TestBamba(MixerTests):
     defaults = {**SPECIAL, "max_position_embeddings": 128}
     configs = {
         "attention in the middle": dict(
-            vocab_size=61, hidden_size=48, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
-            intermediate_size=41, rms_norm_eps=1e-3, attn_layer_indices=[1], mamba_n_heads=4, mamba_d_state=6,
+            GROUPED, hidden_size=48, rms_norm_eps=1e-3, attn_layer_indices=[1], mamba_n_heads=4, mamba_d_state=6,
             mamba_n_groups=2, rope_parameters=rotation(500.0),
         ),
         "biases, tied": dict(
-            vocab_size=47, hidden_size=40, num_hidden_layers=2, num_attention_heads=5, num_key_value_heads=5,
-            intermediate_size=50, attn_layer_indices=[0], attention_bias=True, mlp_bias=True, mamba_n_heads=10,
-            mamba_d_state=5, mamba_expand=1, mamba_d_conv=3, mamba_conv_bias=False, hidden_act="gelu",
-            tie_word_embeddings=True, rope_parameters=LINEAR,
+            MULTI_HEAD, attn_layer_indices=[0], attention_bias=True, mlp_bias=True, mamba_n_heads=10, mamba_d_state=5,
+            mamba_expand=1, mamba_d_conv=3, mamba_conv_bias=False, hidden_act="gelu", tie_word_embeddings=True,
+            rope_parameters=LINEAR,
         ),
-        "no mixer": dict(
-            vocab_size=31, hidden_size=28, num_hidden_layers=1, num_attention_heads=7, num_key_value_heads=1,
-            intermediate_size=33, attn_layer_indices=[0], mamba_n_heads=4, rope_parameters=YARN,
-        ),
+        "no mixer": dict(MULTI_QUERY, attn_layer_indices=[0], mamba_n_heads=4, rope_parameters=YARN),
     }  # fmt: skip
     heads = ("Model",)
     refusals = (

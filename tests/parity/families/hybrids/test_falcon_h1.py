@@ -10,6 +10,7 @@ from tests.parity.families.draws import EPS, FLAG
 from tests.parity.families.family import SPECIAL
 from tests.parity.families.llamas import LINEAR, YARN, draw_llama, rotation
 from tests.parity.families.mixers import MixerTests, check, draw_mamba2
+from tests.parity.families.sizes import GROUPED, MULTI_HEAD, MULTI_QUERY
 from zoo.configs.exporting import write_config
 from zoo.configs.importing import spec_of_config
 from zoo.families.common.config import Config
@@ -30,21 +31,18 @@ class TestFalconH1(MixerTests):
     defaults = {**SPECIAL, "max_position_embeddings": 128}
     configs = {
         "all multipliers": dict(
-            vocab_size=61, hidden_size=48, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
-            intermediate_size=41, rms_norm_eps=1e-3, mamba_d_ssm=32, mamba_n_heads=4, mamba_d_state=6,
+            GROUPED, hidden_size=48, rms_norm_eps=1e-3, mamba_d_ssm=32, mamba_n_heads=4, mamba_d_state=6,
             mamba_n_groups=2, rope_parameters=rotation(1e11), **ALL,
         ),
         "norm before the gate, tied": dict(
-            vocab_size=47, hidden_size=40, num_hidden_layers=2, num_attention_heads=5, num_key_value_heads=5,
-            intermediate_size=50, attention_bias=True, mlp_bias=True, mamba_d_ssm=None, mamba_expand=1,
-            mamba_n_heads=10, mamba_d_state=5, mamba_n_groups=5, mamba_d_conv=3, mamba_conv_bias=False,
-            mamba_rms_norm=True, hidden_act="gelu", tie_word_embeddings=True, rope_parameters=LINEAR,
+            MULTI_HEAD, attention_bias=True, mlp_bias=True, mamba_d_ssm=None, mamba_expand=1, mamba_n_heads=10,
+            mamba_d_state=5, mamba_n_groups=5, mamba_d_conv=3, mamba_conv_bias=False, mamba_rms_norm=True,
+            hidden_act="gelu", tie_word_embeddings=True, rope_parameters=LINEAR,
             ssm_multipliers=[1.0, 1.0, 1.0, 0.5, 1.0],
         ),
         "norm after the gate, wide heads": dict(
-            vocab_size=31, hidden_size=28, num_hidden_layers=1, num_attention_heads=3, num_key_value_heads=1,
-            head_dim=10, intermediate_size=33, mamba_d_ssm=24, mamba_n_heads=4, mamba_d_head=6, mamba_d_state=7,
-            mamba_rms_norm=True, mamba_norm_before_gate=False, key_multiplier=0.011048543456039804,
+            MULTI_QUERY, num_attention_heads=3, head_dim=10, mamba_d_ssm=24, mamba_n_heads=4, mamba_d_head=6,
+            mamba_d_state=7, mamba_rms_norm=True, mamba_norm_before_gate=False, key_multiplier=0.011048543456039804,
             mlp_multipliers=[1.0, 0.3], rope_parameters=YARN,
         ),
     }  # fmt: skip

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from tests.parity.families.draws import EPS, VOCAB
 from tests.parity.families.family import SPECIAL, FamilyTests
+from tests.parity.families.sizes import MULTI_HEAD
 from zoo.configs.importing import spec_of_config
 from zoo.families.common.config import Config
 
@@ -38,12 +39,11 @@ class TestKimiLinear(FamilyTests):
             max_position_embeddings=128,
         ),
         "listed": dict(
-            vocab_size=47, hidden_size=40, num_hidden_layers=3, num_attention_heads=5, num_key_value_heads=5,
-            intermediate_size=50, moe_intermediate_size=7, num_local_experts=6, num_experts_per_tok=3, n_shared_experts=2,
-            kv_lora_rank=8, q_lora_rank=9, qk_rope_head_dim=6, qk_nope_head_dim=4, v_head_dim=5, linear_head_dim=5,
-            linear_num_heads=2, linear_conv_kernel_dim=3, n_group=2, topk_group=1, norm_topk_prob=False,
-            layer_types=[FULL, LINEAR, LINEAR], mlp_layer_types=["sparse", "dense", "sparse"], attention_bias=True,
-            max_position_embeddings=128, tie_word_embeddings=False,
+            MULTI_HEAD, num_hidden_layers=3, moe_intermediate_size=7, num_local_experts=6, num_experts_per_tok=3,
+            n_shared_experts=2, kv_lora_rank=8, q_lora_rank=9, qk_rope_head_dim=6, qk_nope_head_dim=4, v_head_dim=5,
+            linear_head_dim=5, linear_num_heads=2, linear_conv_kernel_dim=3, n_group=2, topk_group=1,
+            norm_topk_prob=False, layer_types=[FULL, LINEAR, LINEAR], mlp_layer_types=["sparse", "dense", "sparse"],
+            attention_bias=True, max_position_embeddings=128, tie_word_embeddings=False,
         ),
     }  # fmt: skip
     heads = ("Model",)

@@ -12,6 +12,7 @@ import transformers as hf
 from tests.parity.families.draws import EPS, FLAG, HEAD_DIM, WINDOW, lists
 from tests.parity.families.hybrids.test_lfm2 import CONV, FULL, Lfm2Tests
 from tests.parity.families.llamas import LINEAR, YARN, draw_llama, rotation
+from tests.parity.families.sizes import MULTI_HEAD, MULTI_QUERY
 
 SLIDING = "sliding_attention"
 
@@ -28,15 +29,14 @@ class TestLfm3(Lfm2Tests):
             head_dim=8, intermediate_size=41, norm_eps=1e-3, max_position_embeddings=128, sliding_window=4,
         ),
         "no gate, no second norm": dict(
-            vocab_size=47, hidden_size=40, num_hidden_layers=4, num_attention_heads=5, num_key_value_heads=5,
-            head_dim=12, intermediate_size=50, max_position_embeddings=128, layer_types=[CONV, SLIDING, FULL, FULL],
-            sliding_window=6, conv_bias=True, conv_L_cache=3, attention_bias=True, use_sandwich_norm=False,
-            use_attention_gate=False, tie_word_embeddings=False, rope_parameters={FULL: YARN, SLIDING: LINEAR},
+            MULTI_HEAD, num_hidden_layers=4, head_dim=12, max_position_embeddings=128,
+            layer_types=[CONV, SLIDING, FULL, FULL], sliding_window=6, conv_bias=True, conv_L_cache=3,
+            attention_bias=True, use_sandwich_norm=False, use_attention_gate=False, tie_word_embeddings=False,
+            rope_parameters={FULL: YARN, SLIDING: LINEAR},
         ),
         "gate and biases": dict(
-            vocab_size=31, hidden_size=28, num_hidden_layers=3, num_attention_heads=7, num_key_value_heads=1,
-            head_dim=6, intermediate_size=33, max_position_embeddings=128, layer_types=[SLIDING, CONV, FULL],
-            sliding_window=3, attention_bias=True,
+            MULTI_QUERY, num_hidden_layers=3, head_dim=6, max_position_embeddings=128,
+            layer_types=[SLIDING, CONV, FULL], sliding_window=3, attention_bias=True,
             rope_parameters={FULL: proportional(0.7), SLIDING: rotation(90.0)},
         ),
     }  # fmt: skip

@@ -21,9 +21,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
         vocab_size=47, hidden_size=20, num_hidden_layers=2, expand=3, state_size=5, use_conv_bias=False,
         conv_kernel=3, time_step_rank=7, tie_word_embeddings=False,
     ),
-    "one layer": dict(
-        vocab_size=31, hidden_size=14, num_hidden_layers=1, state_size=1, expand=1, hidden_act="gelu"
-    ),
+    "one layer": dict(vocab_size=31, hidden_size=14, num_hidden_layers=1, state_size=1, expand=1, hidden_act="gelu"),
 }  # fmt: skip
 REFUSALS = (
     ("hidden_act", "silo", "Did you mean 'silu'?"),

@@ -13,6 +13,7 @@ from safetensors.torch import load_file, save_file
 from tests.parity.families.draws import EPS, FLAG, lists
 from tests.parity.families.family import SPECIAL, FamilyTests
 from tests.parity.families.llamas import YARN, draw_llama, rotation
+from tests.parity.families.sizes import MULTI_QUERY
 from tests.parity.reference import build, load
 from zoo.checkpoints.converting import convert
 from zoo.configs.importing import import_spec
@@ -37,8 +38,8 @@ class TestOlmoHybrid(FamilyTests):
             linear_allow_neg_eigval=False, hidden_act="gelu_new", rope_parameters=YARN, tie_word_embeddings=True,
         ),
         "rotated": dict(
-            vocab_size=31, hidden_size=28, num_hidden_layers=2, num_attention_heads=7, num_key_value_heads=1,
-            intermediate_size=33, rope_parameters=rotation(90.0), linear_num_key_heads=1, linear_num_value_heads=2,
+            MULTI_QUERY, num_hidden_layers=2, rope_parameters=rotation(90.0), linear_num_key_heads=1,
+            linear_num_value_heads=2,
         ),
     }  # fmt: skip
     heads = ("Model",)

@@ -12,6 +12,7 @@ from tests.parity.families.draws import EPS, FLAG, lists
 from tests.parity.families.family import FamilyTests
 from tests.parity.families.llamas import ALL, LLAMA3, YARN, draw_llama, rotation
 from tests.parity.families.mixtures import draw_experts
+from tests.parity.families.sizes import MULTI_HEAD, MULTI_QUERY
 from zoo.configs.importing import spec_of_config
 from zoo.families.common.config import Config
 from zoo.families.common.config_errors import ConfigError
@@ -26,14 +27,13 @@ CONFIGS: dict[str, dict[str, Any]] = {
         rope_parameters=rotation(500.0),
     ),
     "listed": dict(
-        vocab_size=47, hidden_size=40, num_hidden_layers=3, num_attention_heads=5, num_key_value_heads=5, head_dim=12,
-        intermediate_size=50, max_position_embeddings=128, attention_bias=True, layer_types=[FULL, LINEAR, LINEAR],
-        linear_num_key_heads=3, linear_num_value_heads=3, linear_key_head_dim=8, linear_value_head_dim=4,
-        linear_conv_kernel_dim=3, hidden_act="gelu_new", rope_parameters={**YARN, "partial_rotary_factor": 0.5},
+        MULTI_HEAD, num_hidden_layers=3, head_dim=12, max_position_embeddings=128, attention_bias=True,
+        layer_types=[FULL, LINEAR, LINEAR], linear_num_key_heads=3, linear_num_value_heads=3, linear_key_head_dim=8,
+        linear_value_head_dim=4, linear_conv_kernel_dim=3, hidden_act="gelu_new",
+        rope_parameters={**YARN, "partial_rotary_factor": 0.5},
     ),
     "attention alone": dict(
-        vocab_size=31, hidden_size=28, num_hidden_layers=2, num_attention_heads=7, num_key_value_heads=1, head_dim=4,
-        intermediate_size=33, max_position_embeddings=128, layer_types=[FULL, FULL],
+        MULTI_QUERY, num_hidden_layers=2, head_dim=4, max_position_embeddings=128, layer_types=[FULL, FULL],
         rope_parameters={**LLAMA3, "partial_rotary_factor": 1.0},
     ),
 }  # fmt: skip

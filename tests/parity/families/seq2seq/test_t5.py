@@ -58,13 +58,8 @@ class TestT5(FamilyTests):
     refusals: ClassVar[Any] = (
         ("feed_forward_proj", "gated-gelus", "is not supported", "gated-gelu"),
         ("is_decoder", True, "must be false", "the decoder alone"),
-        (
-            "architectures",
-            ["T5ForTokenClassificatio"],
-            "must name a supported class",
-            "T5ForTokenClassification",
-        ),
-    )
+        ("architectures", ["T5ForTokenClassificatio"], "must name a supported class", "T5ForTokenClassification"),
+    )  # fmt: skip
     prepare: ClassVar[Any] = staticmethod(untied)
 
     @staticmethod

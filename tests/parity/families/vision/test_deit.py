@@ -19,13 +19,8 @@ class TestDeiT(RightPaddedTests):
     refusals = (
         ("image_size", [32, 24], "must be a whole number", "square"),
         ("pooler_output_size", 9, "must be 21", "keeps the width"),
-        (
-            "architectures",
-            ["DeiTForMaskedImageModeling"],
-            "must name a supported class",
-            "DeiTForImageClassification",
-        ),
-    )
+        ("architectures", ["DeiTForMaskedImageModeling"], "must name a supported class", "DeiTForImageClassification"),
+    )  # fmt: skip
     draw = staticmethod(test_vit.TestViT.draw)
 
 

@@ -94,15 +94,9 @@ class TestOwlViT(FamilyTests):
         "two widths": dict(text_config=TEXT, vision_config=VISION),
         "one patch": dict(
             text_config={**TEXT, "vocab_size": 33, "hidden_act": "gelu", "num_hidden_layers": 1},
-            vision_config={
-                **VISION,
-                "image_size": 8,
-                "patch_size": 8,
-                "hidden_act": "relu",
-                "num_channels": 1,
-            },
+            vision_config={**VISION, "image_size": 8, "patch_size": 8, "hidden_act": "relu", "num_channels": 1},
         ),
-    }
+    }  # fmt: skip
     run = staticmethod(check)
     refusals = (
         ("architectures", ["OwlViTModel"], "must name a supported class"),

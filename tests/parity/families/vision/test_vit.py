@@ -41,13 +41,8 @@ class TestViT(RightPaddedTests):
         ("pooler_output_size", 9, "must be 21", "keeps the width"),
         ("hidden_act", "gellu", "is not supported", "gelu"),
         ("num_register_tokens", 4, "unsupported fields"),
-        (
-            "architectures",
-            ["ViTForMaskedImageModeling"],
-            "must name a supported class",
-            "ViTForImageClassification",
-        ),
-    )
+        ("architectures", ["ViTForMaskedImageModeling"], "must name a supported class", "ViTForImageClassification"),
+    )  # fmt: skip
 
     @staticmethod
     def draw(data):

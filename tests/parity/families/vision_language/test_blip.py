@@ -11,10 +11,9 @@ import transformers as hf
 from hypothesis import strategies as st
 from torch import Tensor
 
-from exporters.export import export
 from exporters.runtime.exported import open_export
 from exporters.runtime.generation import Generator
-from exporters.steps.options import ExportOptions
+from tests.exporters.models import written
 from tests.parity.families.draws import FEW_LAYERS, VOCAB
 from tests.parity.families.family import RightPaddedTests
 from tests.parity.families.vision_tests import ACTIVATION
@@ -95,8 +94,7 @@ def test_captions_are_those_of_the_reference(tmp_path):
     config = TestBlip.configured("another width", text_config={**WORDS, "sep_token_id": 60})
     reference = build(hf.BlipForConditionalGeneration, config, 3)
     reference.save_pretrained(tmp_path / "reference")
-    options = ExportOptions(weights=str(tmp_path / "reference"))
-    export(import_spec(tmp_path / "reference"), tmp_path / "x", options)
+    written(import_spec(tmp_path / "reference"), tmp_path / "x", weights=str(tmp_path / "reference"))
     images = torch.randn((2, 3, 14, 14), generator=torch.Generator().manual_seed(2))
     expected = reference.generate(images, do_sample=False, max_new_tokens=8)[:, 1:].tolist()
     found = Generator(open_export(tmp_path / "x")).generate(images.numpy(), 8, start=1)

@@ -22,24 +22,15 @@ TEXT: dict[str, Any] = dict(
 UNREAD = ("model.vision_tower.head.",)
 
 PUBLISHED = {
-    "architectures": ["Gemma3ForConditionalGeneration"],
-    "boi_token_index": 255999,
-    "eoi_token_index": 256000,
-    "eos_token_id": [1, 106],
-    "image_token_index": 262144,
-    "initializer_range": 0.02,
-    "mm_tokens_per_image": 256,
+    "architectures": ["Gemma3ForConditionalGeneration"], "boi_token_index": 255999, "eoi_token_index": 256000,
+    "eos_token_id": [1, 106], "image_token_index": 262144, "initializer_range": 0.02, "mm_tokens_per_image": 256,
     "model_type": "gemma3",
     "text_config": {
-        "hidden_size": 2560,
-        "intermediate_size": 10240,
-        "model_type": "gemma3_text",
-        "num_hidden_layers": 34,
+        "hidden_size": 2560, "intermediate_size": 10240, "model_type": "gemma3_text", "num_hidden_layers": 34,
         "rope_scaling": {"factor": 8.0, "rope_type": "linear"},
         "sliding_window": 1024,
     },
-    "torch_dtype": "bfloat16",
-    "transformers_version": "4.50.0.dev0",
+    "torch_dtype": "bfloat16", "transformers_version": "4.50.0.dev0",
     "vision_config": {
         "hidden_size": 1152,
         "image_size": 896,
@@ -50,7 +41,7 @@ PUBLISHED = {
         "patch_size": 14,
         "vision_use_head": False,
     },
-}
+}  # fmt: skip
 """The fields of gemma-3-4b-it's config."""
 
 
@@ -61,11 +52,9 @@ class TestGemma3(VisionLanguageTests):
         "patches as they are, untied": dict(
             vision_config={**SIGLIP, "image_size": 9, "num_channels": 1, "vision_use_head": True},
             text_config={**TEXT, "num_key_value_heads": 4, "sliding_window": 3},
-            image_token_index=60,
-            mm_tokens_per_image=4,
-            tie_word_embeddings=False,
+            image_token_index=60, mm_tokens_per_image=4, tie_word_embeddings=False,
         ),
-    }
+    }  # fmt: skip
     options = {"without": UNREAD, "marked": True}
     refusals = (
         ("mm_tokens_per_image", 5, "must be the square of a divisor of the patches in a row, which are 4"),

@@ -31,41 +31,24 @@ MISTRAL: dict[str, Any] = {**LLAMA, "model_type": "mistral", "sliding_window": 6
 class TestIdefics2(VisionLanguageTests):
     model_class = hf.Idefics2ForConditionalGeneration
     configs = {
-        "idefics2": dict(
-            vision_config=VISION, perceiver_config=RESAMPLER, text_config=MISTRAL, image_token_id=60
-        ),
+        "idefics2": dict(vision_config=VISION, perceiver_config=RESAMPLER, text_config=MISTRAL, image_token_id=60),
         "as many keys, gelu": dict(
             vision_config={**VISION, "image_size": 11, "num_channels": 1},
-            perceiver_config={
-                **RESAMPLER,
-                "num_key_value_heads": 6,
-                "hidden_act": "gelu",
-                "resampler_depth": 1,
-            },
+            perceiver_config={**RESAMPLER, "num_key_value_heads": 6, "hidden_act": "gelu", "resampler_depth": 1},
             text_config={**LLAMA, "hidden_act": "gelu_pytorch_tanh"},
-            image_token_id=7,
-            tie_word_embeddings=True,
+            image_token_id=7, tie_word_embeddings=True,
         ),
         "norms of the decoder": dict(
             vision_config=VISION,
             perceiver_config={k: v for k, v in RESAMPLER.items() if k not in ("hidden_size", "rms_norm_eps")},
-            text_config=MISTRAL,
-            image_token_id=0,
+            text_config=MISTRAL, image_token_id=0,
         ),
-    }
+    }  # fmt: skip
     options = {"by_row": True}
     refusals = (
         ("vision_config.image_size", 100, "makes 25 patches in a row, some of"),
-        (
-            "vision_config.attention_chunk_size",
-            4,
-            "unsupported fields:\n  vision_config.attention_chunk_size: 4",
-        ),
-        (
-            "perceiver_config.attention_chunk_size",
-            4,
-            "unsupported fields:\n  perceiver_config.attention_chunk_size: 4",
-        ),
+        ("vision_config.attention_chunk_size", 4, "unsupported fields:\n  vision_config.attention_chunk_size: 4"),
+        ("perceiver_config.attention_chunk_size", 4, "unsupported fields:\n  perceiver_config.attention_chunk_size: 4"),
         ("perceiver_config.hidden_act", "sillu", "is not supported"),
         (
             {"perceiver_config.num_key_value_heads": 4},
@@ -73,7 +56,7 @@ class TestIdefics2(VisionLanguageTests):
         ),
         ("text_config.model_type", "gpt2", "is not a supported family here"),
         ({"image_token_id": 61}, "image_token_id: must be below text_config.vocab_size, which is 61"),
-    )
+    )  # fmt: skip
     preset = "idefics2-8b"
     no_field = (
         ("connector={kind: mlp, token: 1}", "connector.kind mlp"),

@@ -26,62 +26,34 @@ CONFIGS = {
     "smolvlm": dict(
         vision_config={**VISION, "image_size": 13, "num_channels": 1, "hidden_act": "gelu"},
         text_config={**LLAMA, "num_key_value_heads": 4, "head_dim": 10},
-        tie_word_embeddings=True,
-        image_token_id=60,
-        scale_factor=3,
+        tie_word_embeddings=True, image_token_id=60, scale_factor=3,
     ),
     "idefics3": dict(vision_config=VISION, text_config=LLAMA, image_token_id=7),
-}
+}  # fmt: skip
 
 PUBLISHED = {
-    "architectures": ["Idefics3ForConditionalGeneration"],
-    "image_token_id": 49190,
-    "model_type": "idefics3",
+    "architectures": ["Idefics3ForConditionalGeneration"], "image_token_id": 49190, "model_type": "idefics3",
     "scale_factor": 4,
     "text_config": {
-        "_flash_attn_2_enabled": True,
-        "_name_or_path": "None",
-        "architectures": ["VLlama3ForCausalLM"],
-        "head_dim": 64,
-        "hidden_size": 576,
-        "intermediate_size": 1536,
-        "is_llama_config": True,
-        "max_position_embeddings": 8192,
-        "model_type": "llama",
-        "neftune_noise_alpha": 0.0,
-        "num_attention_heads": 9,
-        "num_hidden_layers": 30,
-        "num_key_value_heads": 3,
-        "pad_token_id": 2,
+        "_flash_attn_2_enabled": True, "_name_or_path": "None", "architectures": ["VLlama3ForCausalLM"],
+        "head_dim": 64, "hidden_size": 576, "intermediate_size": 1536, "is_llama_config": True,
+        "max_position_embeddings": 8192, "model_type": "llama", "neftune_noise_alpha": 0.0,
+        "num_attention_heads": 9, "num_hidden_layers": 30, "num_key_value_heads": 3, "pad_token_id": 2,
         "perceiver_config": {"model_type": "vllama3", "resampler_depth": 6},
-        "pixel_shuffle_factor": 4,
-        "qk_layer_norms": False,
-        "rms_norm_eps": 1e-05,
-        "rope_interleaved": False,
-        "rope_theta": 100000,
-        "torch_dtype": "bfloat16",
+        "pixel_shuffle_factor": 4, "qk_layer_norms": False, "rms_norm_eps": 1e-05, "rope_interleaved": False,
+        "rope_theta": 100000, "torch_dtype": "bfloat16",
         "transformers.js_config": {"kv_cache_dtype": {"fp16": "float16"}},
-        "use_resampler": False,
-        "vocab_size": 49280,
+        "use_resampler": False, "vocab_size": 49280,
     },
-    "tie_word_embeddings": False,
-    "torch_dtype": "bfloat16",
-    "transformers_version": "4.46.0",
-    "use_cache": True,
+    "tie_word_embeddings": False, "torch_dtype": "bfloat16", "transformers_version": "4.46.0", "use_cache": True,
     "use_reentrant_checkpointing": False,
     "vision_config": {
-        "hidden_size": 768,
-        "image_size": 512,
-        "max_image_size": {"longest_edge": 512},
-        "model_type": "idefics3",
-        "num_attention_heads": 12,
-        "patch_size": 16,
-        "size": {"longest_edge": 2048},
-        "tie_word_embeddings": False,
+        "hidden_size": 768, "image_size": 512, "max_image_size": {"longest_edge": 512}, "model_type": "idefics3",
+        "num_attention_heads": 12, "patch_size": 16, "size": {"longest_edge": 2048}, "tie_word_embeddings": False,
         "use_base_siglip": False,
     },
     "vocab_size": 49280,
-}
+}  # fmt: skip
 """The fields of SmolVLM-256M-Instruct's config, with fields of training that the reference does not have."""
 
 
@@ -94,16 +66,12 @@ class TestIdefics3(VisionLanguageTests):
         ("vision_config.image_size", [16, 12], "must be a whole number"),
         ("vision_config.image_size", 100, "makes 25 patches in a row, some of"),
         ("vision_config.image_size", 400, "makes 100 patches in a row, some of"),
-        (
-            "vision_config.attention_chunk_size",
-            4,
-            "unsupported fields:\n  vision_config.attention_chunk_size: 4",
-        ),
+        ("vision_config.attention_chunk_size", 4, "unsupported fields:\n  vision_config.attention_chunk_size: 4"),
         ("text_config.model_type", "gpt2", "is not a supported family here"),
         ("text_config.hidden_act", "sillu", "is not supported"),
         ({"scale_factor": 3}, "scale_factor: must divide the number of patches in a row, which is 4"),
         ({"image_token_id": 61}, "image_token_id: must be below text_config.vocab_size, which is 61"),
-    )
+    )  # fmt: skip
 
     @staticmethod
     def draw(data):

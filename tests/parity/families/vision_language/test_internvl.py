@@ -30,15 +30,12 @@ class TestInternVL(VisionLanguageTests):
             vision_config={**VISION, "norm_type": "rms_norm", "use_qk_norm": True, "attention_bias": False,
                            "num_hidden_layers": 3, "use_mean_pooling": False},
             text_config={**QWEN2, "model_type": "llama", "num_key_value_heads": 4},
-            image_token_id=7,
-            vision_feature_layer=-2,
-            projector_hidden_act="gelu_pytorch_tanh",
+            image_token_id=7, vision_feature_layer=-2, projector_hidden_act="gelu_pytorch_tanh",
         ),
         "a last norm, and patches as they are": dict(
             vision_config={**VISION, "use_mean_pooling": False, "image_size": 9, "patch_size": [3, 3], "num_channels": 1},
             text_config={**QWEN2, "model_type": "qwen3", "head_dim": 8},
-            image_token_id=0,
-            downsample_ratio=1.0,
+            image_token_id=0, downsample_ratio=1.0,
         ),
     }  # fmt: skip
     options = {"without": ("model.vision_tower.layernorm.",)}
@@ -46,11 +43,7 @@ class TestInternVL(VisionLanguageTests):
         ("vision_feature_layer", [-1, -2], "must be a whole number"),
         ("vision_feature_layer", 1, "must be from -2 to -1: layers are counted from the last"),
         ("vision_feature_select_strategy", "full", 'must be "default": the class token is in'),
-        (
-            "downsample_ratio",
-            1 / 3,
-            "must be one of 1.0, 0.5, 0.25, 0.125, 0.0625: the reference rounds others",
-        ),
+        ("downsample_ratio", 1 / 3, "must be one of 1.0, 0.5, 0.25, 0.125, 0.0625: the reference rounds others"),
         (
             {"downsample_ratio": 0.125},
             "downsample_ratio: connector.shuffle must divide the number of patches in a row, which is 4",
@@ -66,7 +59,7 @@ class TestInternVL(VisionLanguageTests):
         ("vision_config.depth", 4, "unsupported fields:\n  vision_config.depth: 4"),
         ("text_config.model_type", "gpt2", "is not a supported family here"),
         ({"image_token_id": 61}, "image_token_id: must be below text_config.vocab_size, which is 61"),
-    )
+    )  # fmt: skip
     preset = "internvl3-1b"
     no_field = (
         ("connector={kind: linear, token: 1}", "connector of other layers than two as wide as the decoder"),

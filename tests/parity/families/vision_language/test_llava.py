@@ -31,20 +31,16 @@ class TestLlava(VisionLanguageTests):
         "whole images, last layer": dict(
             vision_config={**CLIP, "hidden_act": "gelu"},
             text_config={**LLAMA, "model_type": "mistral", "sliding_window": 6},
-            image_token_index=0,
-            vision_feature_layer=-1,
-            vision_feature_select_strategy="full",
+            image_token_index=0, vision_feature_layer=-1, vision_feature_select_strategy="full",
             projector_hidden_act="gelu_pytorch_tanh",
         ),
         "interleave": dict(
             vision_config=SIGLIP,
             text_config={**LLAMA, "model_type": "qwen2", "tie_word_embeddings": True},
-            tie_word_embeddings=True,
-            image_token_index=60,
-            vision_feature_select_strategy="full",
+            tie_word_embeddings=True, image_token_index=60, vision_feature_select_strategy="full",
             multimodal_projector_bias=False,
         ),
-    }
+    }  # fmt: skip
     options = {"without": ("model.vision_tower.post_layernorm.", "model.vision_tower.head.")}
     refusals = (
         ("vision_feature_layer", [-2, -5], "must be a whole number"),

@@ -20,16 +20,9 @@ SECOND: dict[str, Any] = dict(
     layer_types=["sliding_attention", "full_attention", "sliding_attention"],
 )  # fmt: skip
 PUBLISHED = {
-    "_name_or_path": "final-weights-pali/",
-    "architectures": ["PaliGemmaForConditionalGeneration"],
-    "bos_token_id": 2,
-    "eos_token_id": 1,
-    "hidden_size": 2048,
-    "ignore_index": -100,
-    "image_token_index": 257152,
-    "model_type": "paligemma",
-    "pad_token_id": 0,
-    "projection_dim": 2048,
+    "_name_or_path": "final-weights-pali/", "architectures": ["PaliGemmaForConditionalGeneration"],
+    "bos_token_id": 2, "eos_token_id": 1, "hidden_size": 2048, "ignore_index": -100, "image_token_index": 257152,
+    "model_type": "paligemma", "pad_token_id": 0, "projection_dim": 2048,
     "text_config": {
         "hidden_size": 2048,
         "intermediate_size": 16384,
@@ -41,8 +34,7 @@ PUBLISHED = {
         "torch_dtype": "float32",
         "vocab_size": 257216,
     },
-    "torch_dtype": "float32",
-    "transformers_version": "4.41.0.dev0",
+    "torch_dtype": "float32", "transformers_version": "4.41.0.dev0",
     "vision_config": {
         "hidden_size": 1152,
         "intermediate_size": 4304,
@@ -55,7 +47,7 @@ PUBLISHED = {
         "projector_hidden_act": "gelu_fast",
         "vision_use_head": False,
     },
-}
+}  # fmt: skip
 """The fields of paligemma-3b-pt-224's config."""
 
 
@@ -65,12 +57,9 @@ class TestPaliGemma(VisionLanguageTests):
         "paligemma 2": dict(vision_config=SIGLIP, text_config=SECOND, image_token_index=7, projection_dim=24),
         "paligemma": dict(
             vision_config={**SIGLIP, "image_size": 9, "num_channels": 1, "vision_use_head": True},
-            text_config=TEXT,
-            image_token_index=60,
-            projection_dim=24,
-            tie_word_embeddings=False,
+            text_config=TEXT, image_token_index=60, projection_dim=24, tie_word_embeddings=False,
         ),
-    }
+    }  # fmt: skip
     options = {"without": UNREAD, "marked": True}
     of_refusals = "paligemma"
     refusals = (

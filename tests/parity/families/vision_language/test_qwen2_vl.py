@@ -32,8 +32,7 @@ CONFIGS = {
             **VISION, "in_channels": 1, "spatial_merge_size": 1, "temporal_patch_size": 1, "patch_size": 3,
             "hidden_act": "gelu", "rope_parameters": {"rope_type": "axial", "rope_theta": 100.0},
         },
-        tie_word_embeddings=True,
-        **TOKENS,
+        tie_word_embeddings=True, **TOKENS,
     ),
     "yarn": dict(
         text_config={
@@ -43,8 +42,7 @@ CONFIGS = {
                 "mrope_section": [2, 1, 1],
             },
         },
-        vision_config=VISION,
-        **TOKENS,
+        vision_config=VISION, **TOKENS,
     ),
 }  # fmt: skip
 
@@ -74,20 +72,12 @@ class TestQwen2VL(VisionLanguageTests):
     drawn = {}
     refusals = (
         ("text_config.model_type", "qwen2", "is not a supported family here"),
-        (
-            "text_config.rope_parameters.mrope_section",
-            [4],
-            "must be the numbers of pairs for frame, row and column",
-        ),
-        (
-            {"text_config.rope_parameters.mrope_section": [2, 2, 1]},
-            "position.sections.pairs",
-            "must have the sum 4",
-        ),
+        ("text_config.rope_parameters.mrope_section", [4], "must be the numbers of pairs for frame, row and column"),
+        ({"text_config.rope_parameters.mrope_section": [2, 2, 1]}, "position.sections.pairs", "must have the sum 4"),
         ("vision_config.hidden_size", 48, "must be 24: images among tokens are as wide"),
         ("vision_config.rope_parameters", {"rope_type": "linear"}, 'rope_type: must be "axial"'),
         ("vision_config.num_registers", 4, "unsupported fields"),
-    )
+    )  # fmt: skip
     published = {"qwen2-vl-2b": PUBLISHED}
 
     @staticmethod

@@ -89,19 +89,11 @@ class TestQwen35(VisionLanguageTests):
         ("vision_config.num_position_embeddings", 8, "must be a square number"),
         ("vision_config.deepstack_visual_indexes", [0], "must be []: the reference adds nothing"),
         ("vision_config.out_hidden_size", 12, "must be 24: images among tokens are as wide"),
-        (
-            "text_config.attn_output_gate",
-            False,
-            "must be true: the reference has no attention without a gate",
-        ),
-        (
-            "text_config.rope_parameters.mrope_section",
-            [2, 1],
-            "must be the numbers of pairs for frame, row and column",
-        ),
+        ("text_config.attn_output_gate", False, "must be true: the reference has no attention without a gate"),
+        ("text_config.rope_parameters.mrope_section", [2, 1], "must be the numbers of pairs for frame, row and column"),
         ("text_config.mlp_only_layers", [1], "must be []: the reference has feed-forwards of one kind"),
         ("text_config.output_gate_type", "swish", "unsupported fields:\n  text_config.output_gate_type"),
-    )
+    )  # fmt: skip
 
     @staticmethod
     def draw(data):
@@ -111,11 +103,9 @@ class TestQwen35(VisionLanguageTests):
 def test_what_a_config_leaves_out_is_as_in_the_reference():
     config = hf.Qwen3_5Config().to_dict()
     bare = {
-        "architectures": ["Qwen3_5ForConditionalGeneration"],
-        "model_type": "qwen3_5",
-        "vision_config": {"out_hidden_size": 4096},
-        "text_config": {"model_type": "qwen3_5_text"},
-    }
+        "architectures": ["Qwen3_5ForConditionalGeneration"], "model_type": "qwen3_5",
+        "vision_config": {"out_hidden_size": 4096}, "text_config": {"model_type": "qwen3_5_text"},
+    }  # fmt: skip
     config["vision_config"]["out_hidden_size"] = 4096
     found, expected = (
         canonical(spec_of_config(Config(data, "config.json"), name="usual"))

@@ -11,6 +11,7 @@ from tests.parity.families.draws import EPS, FLAG
 from tests.parity.families.family import SPECIAL, FamilyTests
 from tests.parity.families.llamas import draw_llama, rotation
 from tests.parity.families.mixtures import draw_routed
+from tests.parity.families.sizes import GROUPED, MULTI_HEAD
 
 
 def sections(pairs: int, theta: float = 500.0, **more: Any) -> dict[str, Any]:
@@ -41,13 +42,9 @@ class TextTests(FamilyTests):
 
 
 QWEN2 = {
-    "grouped": dict(
-        vocab_size=61, hidden_size=36, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
-        intermediate_size=41, rms_norm_eps=1e-3, rope_parameters=sections(3),
-    ),
+    "grouped": dict(GROUPED, hidden_size=36, rms_norm_eps=1e-3, rope_parameters=sections(3)),
     "windows": dict(
-        vocab_size=47, hidden_size=40, num_hidden_layers=3, num_attention_heads=5, num_key_value_heads=5,
-        intermediate_size=50, use_sliding_window=True, sliding_window=4, max_window_layers=1,
+        MULTI_HEAD, num_hidden_layers=3, use_sliding_window=True, sliding_window=4, max_window_layers=1,
         rope_parameters=sections(4, 90.0),
     ),
 }  # fmt: skip
@@ -72,11 +69,9 @@ class TestQwen3VlText(TextTests):
     model_class = hf.Qwen3VLTextModel
     configs = {
         "grouped": {
-            **QWEN2["grouped"],
-            "head_dim": 8,
-            "rope_parameters": sections(4, mrope_interleaved=True),
+            **QWEN2["grouped"], "head_dim": 8, "rope_parameters": sections(4, mrope_interleaved=True),
         },
-    }
+    }  # fmt: skip
     has_head_dim = True
     draws = dict(rms_norm_eps=EPS, attention_bias=FLAG)
 
@@ -119,9 +114,7 @@ class TestGlm4vText(TextTests):
     model_class = hf.Glm4vTextModel
     configs = {
         "whole heads": QWEN2["grouped"],
-        "half": {
-            **QWEN2["grouped"], "hidden_size": 48, "rope_parameters": sections(2, partial_rotary_factor=0.5),
-        },
+        "half": {**QWEN2["grouped"], "hidden_size": 48, "rope_parameters": sections(2, partial_rotary_factor=0.5)},
     }  # fmt: skip
 
 
