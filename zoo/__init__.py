@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from zoo.checks import Checks
     from zoo.core.progress import Progress
     from zoo.drawing import Picture
-    from zoo.families.common.config import ConfigError
+    from zoo.families.common.config_errors import ConfigError
     from zoo.parallel.mesh import FsdpKeywords
     from zoo.parallel.pipeline import StageModule
     from zoo.parallel.plan import ParallelPlan
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 _ELSEWHERE = {
     "BehaviourError": "exporters.verification.module_checks",
-    "ConfigError": "zoo.families.common.config",
+    "ConfigError": "zoo.families.common.config_errors",
     "Export": "exporters.steps.manifest",
     "ExportKeywords": "specs.files.export_keywords",
     "ExportVerification": "exporters.exported.verify_export",
@@ -213,7 +213,7 @@ def import_checkpoint(
 
     Fields of the config that transformers does not have are passed over unless ``strict``.  A config whose model_type is unknown
     is read as one of the ``family``.  Raises
-    :class:`zoo.families.common.config.ConfigError` for unsupported fields, with a suggestion.
+    :class:`zoo.families.common.config_errors.ConfigError` for unsupported fields, with a suggestion.
     """
     from pathlib import Path
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from specs.base.errors import UserError
     from specs.model.model import Model
     from zoo.checkpoints.source import CheckpointWeights
-    from zoo.families.common.config import UnsupportedFieldsError
+    from zoo.families.common.config_errors import UnsupportedFieldsError
 
 _LISTED = 10
 _NOT_DEFINED = "Ignored fields that transformers does not define"
@@ -120,7 +120,7 @@ def _read(checkpoint: str, options: ImportOptions) -> tuple[Path, Model, list[st
     """The path of a checkpoint, the spec of its config, and the fields that were ignored."""
     from specs.language.reference import is_hub_id
     from zoo.configs.importing import import_spec
-    from zoo.families.common.config import UnsupportedFieldsError
+    from zoo.families.common.config_errors import UnsupportedFieldsError
     from zoo.weights.hub import located
 
     path = located(checkpoint, weights=False)
@@ -154,7 +154,7 @@ def _say_import(
 ) -> None:
     """Print about an import on standard error: its class, the match of the tensors, and ignored fields."""
     from cli.terminal.render import say
-    from zoo.families.common.config import listed
+    from zoo.families.common.config_errors import listed
 
     counted = "no weights to match" if matched is None else f"all {spec.expect.parameters:,} parameters found"
     say(f"{spec.name}: {_class_of(path)}, {counted}", err=True)
@@ -167,7 +167,7 @@ def _print_match(
 ) -> None:
     """Print the match of the tensors of an import, and ignored fields."""
     from cli.terminal.screen import doubtful, good
-    from zoo.families.common.config import listed
+    from zoo.families.common.config_errors import listed
 
     if matched is None:
         screen.row("params", doubtful("no weights beside the config to match"))

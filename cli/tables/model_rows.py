@@ -40,7 +40,7 @@ def read_as_row(screen: Screen, named: NamedModel) -> None:
     """Print the family or the class that a checkpoint was read as, and the fields that the family lacks."""
     if named.family is None:
         return
-    from zoo.families.common.config import listed
+    from zoo.families.common.config_errors import listed
 
     lacks = f"; fields that it lacks: {listed(named.passed_over)}" if named.passed_over else ""
     screen.row("read as", doubtful(f"{named.family}, as asked{lacks}"))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
+from itertools import accumulate
 from typing import Any
 
 from specs.base.errors import MISSING, SpecError, SpecPath
@@ -10,10 +12,12 @@ from specs.base.registry import held_by_new_kind
 from specs.forms.canonical import complete
 from specs.forms.full import full
 from specs.forms.resolved import resolved
+from specs.language.assignment import parse_assignment
 from specs.language.document import Document
-from specs.language.load import varied
-from specs.language.named_blocks import with_named_blocks
+from specs.language.merging import merge
+from specs.language.named_blocks import with_named_blocks, without_abandoned_blocks
 from specs.language.validation import validate
+from specs.language.variant import unclaimed
 from specs.language.writing import flow
 
 Step = tuple[str, bool]
@@ -32,8 +36,9 @@ def assignments(document: Document, goal: Document) -> list[str] | None:
     target = complete(wanted)
     for aim in (goal.data, resolved(wanted)):
         steps = list(_towards(document.data, aim, full(wanted), ()))
-        if _reached(document, [assignment for assignment, _ in steps], target):
-            return _needed(document, steps, target)
+        needed = _needed(document, steps, target)
+        if needed is not None:
+            return needed
     return None
 
 
@@ -70,17 +75,41 @@ def _assignment(path: Sequence[Any], value: Any) -> str:
     return f"{'.'.join(map(str, path))}={flow(value)}"
 
 
-def _needed(document: Document, steps: list[Step], target: Mapping[str, Any]) -> list[str]:
-    """Remove redundant assignments, testing the last first."""
-    for step in reversed([step for step in steps if not step[1]]):
-        fewer = [other for other in steps if other is not step]
-        if _reached(document, [assignment for assignment, _ in fewer], target):
-            steps = fewer
-    return [assignment for assignment, _ in steps]
-
-
-def _reached(document: Document, assigned: Sequence[str], target: Mapping[str, Any]) -> bool:
+def _needed(document: Document, steps: Sequence[Step], target: Mapping[str, Any]) -> list[str] | None:
+    """The assignments without redundant ones, testing the last first; None if all of them together do not reach the target."""
     try:
-        return complete(validate(with_named_blocks(varied(document, assigned)))) == target
+        overrides = [parse_assignment(assignment) for assignment, _ in steps]
+        before = [*accumulate(overrides, _merged, initial=unclaimed(document))]
+    except SpecError:
+        return None
+
+    def reached(first: int, others: Sequence[int]) -> bool:
+        """Whether the ``first`` assignments and some others give the target."""
+        if not first and not others:
+            return _is(document, target)
+        try:
+            changed = reduce(_merged, [overrides[index] for index in others], before[first])
+        except SpecError:
+            return False
+        made = [*overrides[:first], *(overrides[index] for index in others)]
+        return _is(without_abandoned_blocks(changed, made), target)
+
+    if not reached(len(steps), ()):
+        return None
+    kept: list[int] = []
+    for index, (_, required) in reversed([*enumerate(steps)]):
+        if required or not reached(index, kept):
+            kept.insert(0, index)
+    return [steps[index][0] for index in kept]
+
+
+def _merged(document: Document, override: Document) -> Document:
+    return merge(document, override, held_by_new_kind)
+
+
+def _is(document: Document, target: Mapping[str, Any]) -> bool:
+    """Whether a document has a canonical form."""
+    try:
+        return complete(validate(with_named_blocks(document))) == target
     except SpecError:
         return False

@@ -232,22 +232,26 @@ class Stack(Spec):
             sources.append(source)
         return sources
 
-    def layer_kinds(self) -> list[tuple[str | None, int]]:
-        """The block name of every layer, as ``block_names``, and a number that tells layers of a block apart.
+    def layer_kinds(self) -> list[tuple[str | None, int, bool]]:
+        """The block name of every layer, as ``block_names``, a number that tells layers of a block apart, and whether queries pass it.
 
-        It is 0 unless they share weights: then each set is held by a layer and used again by others.
+        The number is 0 unless they share weights: then each set is held by a layer and used again by others.
         """
-        kinds: list[tuple[str | None, int]] = []
-        uses = Counter[str | None]()
-        for layer, (name, owner) in enumerate(zip(self.block_names(), self.owners(), strict=True)):
+        numbers: list[int] = []
+        names, uses = self.block_names(), Counter[str | None]()
+        for layer, (name, owner) in enumerate(zip(names, self.owners(), strict=True)):
             if owner != layer:
-                kinds.append(kinds[owner])
+                numbers.append(numbers[owner])
                 continue
             sharing, use = self.named_block(name).sharing, uses[name]
             sets = 0 if sharing is None else sharing.sets
-            kinds.append((name, use if use < sets else sets + use % max(sets, 1)))
+            numbers.append(use if use < sets else sets + use % max(sets, 1))
             uses[name] += 1
-        return kinds
+        before = self.depth if self.queries is None else self.depth - self.queries.layers
+        return [
+            (name, number, layer >= before)
+            for layer, (name, number) in enumerate(zip(names, numbers, strict=True))
+        ]
 
     @property
     def end_norm(self) -> Component | None:

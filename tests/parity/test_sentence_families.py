@@ -24,7 +24,8 @@ from zoo.configs.causal_encoder import as_decoder
 from zoo.configs.exporting import write_config
 from zoo.configs.importing import import_spec
 from zoo.configs.sentence import dense_fields
-from zoo.families.common.config import Config, ConfigError
+from zoo.families.common.config import Config
+from zoo.families.common.config_errors import ConfigError
 
 WORDS = [
     "<s>", "<pad>", "</s>", "<unk>", "a", "man", "is", "playing", "the", "guitar", "on", "stage", "my", "cat",

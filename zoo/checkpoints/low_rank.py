@@ -17,7 +17,8 @@ from zoo.families.common.held import stacked_experts
 from zoo.families.common.tensors import Tensors
 from zoo.families.common.transforms import Transposed
 from zoo.weights.files import TensorFiles
-from zoo.weights.lora import BaseLayout, LoraAdapter, LowRank, MergedTensor
+from zoo.weights.lora import BaseLayout, LoraAdapter
+from zoo.weights.low_rank import LowRank, MergedTensor
 from zoo.weights.source import WeightError
 from zoo.weights.stacked_lora import StackedLowRank
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import Any, NamedTuple
 
 from specs.base.errors import MISSING, Mark, Problem, SpecError, SpecPath, path_text, shorten
-from zoo.families.common.config import Config, ConfigError
+from zoo.families.common.config import Config
+from zoo.families.common.config_errors import ConfigError
 from zoo.families.common.template import Data
 
 Documents = Callable[[Config], Data]

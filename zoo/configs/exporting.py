@@ -21,7 +21,8 @@ from zoo.configs.head_modules import write_modules
 from zoo.configs.importing import Read, of_causal_class, of_class, spec_of_config
 from zoo.configs.sentence import body_class, masked_class, sentence_spec, sparse_spec
 from zoo.configs.spans import write_spans
-from zoo.families.common.config import Config, ConfigError
+from zoo.families.common.config import Config
+from zoo.families.common.config_errors import ConfigError
 from zoo.families.common.family import Family
 from zoo.families.common.template import Data, UnfitError
 from zoo.families.registry import families, family, model_types

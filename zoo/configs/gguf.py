@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from specs.base.errors import shorten
-from zoo.families.common.config import Config, ConfigError, UnsupportedFieldsError
+from zoo.families.common.config import Config
+from zoo.families.common.config_errors import ConfigError, UnsupportedFieldsError
 from zoo.weights.gguf_header import (
     FREQUENCIES,
     MODEL_TYPES,

@@ -30,9 +30,10 @@ from zoo.configs.spans import (
     with_spans,
 )
 from zoo.configs.spec_beside import SPEC, spec_beside
-from zoo.families.common.config import CONFIG, Config, ConfigError
+from zoo.families.common.config import CONFIG, Config
+from zoo.families.common.config_errors import ConfigError
 from zoo.families.common.family import Family
-from zoo.families.common.layers import merge
+from zoo.families.common.layer_runs import merge
 from zoo.families.common.template import Data
 from zoo.families.registry import family_of_config, read_as
 from zoo.weights.adapters import refuse_adapter

@@ -12,10 +12,11 @@ from pathlib import Path
 
 from specs.kinds.vocabulary_heads import LanguageModeling
 from zoo.configs.causal_encoder import causal_encoder
-from zoo.families.common.config import CONFIG, REQUIRED, Config
+from zoo.families.common.config import CONFIG, Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import LAST_TOKEN
 from zoo.families.common.template import Data, read
+from zoo.families.common.typed_fields import REQUIRED
 from zoo.weights.modules import LOGIT_SCORE, Module, modules_in
 
 _SETTINGS = "sentence_bert_config.json"

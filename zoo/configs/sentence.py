@@ -19,9 +19,11 @@ from specs.kinds.pooling import PoolingName
 from specs.kinds.retrieval import TERM_WEIGHTS, TOKEN_VECTORS
 from specs.kinds.vocabulary_heads import MaskedLanguageModeling
 from zoo.configs.causal_encoder import causal_encoder
-from zoo.families.common.config import CONFIG, REQUIRED, Config, ConfigError
+from zoo.families.common.config import CONFIG, Config
+from zoo.families.common.config_errors import ConfigError
 from zoo.families.common.family import Family
 from zoo.families.common.template import Data
+from zoo.families.common.typed_fields import REQUIRED
 from zoo.weights.modules import (
     DENSE,
     DOCUMENT,

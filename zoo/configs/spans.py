@@ -12,9 +12,10 @@ from specs.language.preset_files import preset_names
 from specs.model.model import Model
 from zoo.configs.causal_encoder import causal_encoder
 from zoo.configs.sentence import body_class
-from zoo.families.common.config import REQUIRED, Config
+from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.template import Data, UnfitError
+from zoo.families.common.typed_fields import REQUIRED
 from zoo.weights.names import GLINER
 
 _HIDDEN, _DROPOUT, _WIDTH, _LAYERS = 512, 0.4, 12, 1

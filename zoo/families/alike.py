@@ -9,8 +9,10 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from specs.base.errors import option_name
-from zoo.families.common.config import NEUTRAL, Config, ConfigError
+from zoo.families.common.config import Config
+from zoo.families.common.config_errors import ConfigError
 from zoo.families.common.family import Family
+from zoo.families.common.neutral_fields import NEUTRAL
 from zoo.families.common.reference_fields import reference_fields
 from zoo.families.common.tensors import Tensors
 

@@ -16,7 +16,8 @@ from specs.base.errors import PluginError, option_name
 from specs.base.plugins import FAMILIES, broken, load_entry, plugin_entries
 from specs.base.suggest import misspelt, suggestion
 from zoo.families.alike import as_family, candidates, offer, text_config
-from zoo.families.common.config import Config, ConfigError
+from zoo.families.common.config import Config
+from zoo.families.common.config_errors import ConfigError
 from zoo.families.common.family import Family
 from zoo.families.common.tensors import Tensors
 

@@ -38,7 +38,9 @@ def _linear_factors(call: GradientCall) -> Iterator[SavedTensor]:
 
 
 def _cut_inside(x: fx.Node) -> bool:
-    """Whether a value is a slice along axes between the first and the last."""
+    """Whether a value is a slice along axes between the first and the last, or the unflattened form of one."""
+    while x.target in ("unflatten", torch.unflatten):
+        x = x.all_input_nodes[0]
     if x.target is not operator.getitem:
         return False
     own, source = info(x), info(x.all_input_nodes[0])

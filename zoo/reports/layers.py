@@ -32,6 +32,10 @@ def with_second_layers(small: Model, kinds: Mapping[str, Sequence[int]]) -> tupl
             layers = len(kinds[f"{name}.blocks.{index}"])
             runs.append(run.model_copy(update={"repeat": min(2, layers)}))
             represented += [1, layers - 1][: min(2, layers)]
-        stacks[name] = stack.model_copy(update={"layers": tuple(runs)})
+        queries = stack.queries
+        if queries is not None:
+            passed = sum(run.repeat for run in runs[-queries.layers :])
+            queries = queries.model_copy(update={"layers": passed})
+        stacks[name] = stack.model_copy(update={"layers": tuple(runs), "queries": queries})
         counts |= {f"{name}.blocks.{index}": count for index, count in enumerate(represented)}
     return small.model_copy(update=stacks), counts

@@ -17,6 +17,7 @@ from torch import fx
 from specs.model.model import Model
 from zoo.core.remembering import has_plugin, remembered_by
 from zoo.ops import TensorInfo
+from zoo.ops.operation import CALLS
 from zoo.ops.saved import SavedTensor
 from zoo.reports.folding import layer_path
 from zoo.reports.polynomial import Polynomial
@@ -118,6 +119,7 @@ class _Step:
             f"{name}.blocks.{layer}" for name, stack in traced.spec.stacks() for layer in range(stack.depth)
         }
         self.layer_of = {node: _layer(node, self._layers) for node in self.graph.nodes}
+        self._owners = self._layers_of_weights()
         self._trained = trained_values(self.graph)
         self._bytes: dict[SavedTensor, Polynomial] = {}
 
@@ -155,7 +157,7 @@ class _Step:
         if tensor not in self._bytes:
             self._bytes[tensor] = self._trace.polynomial(tensor.by, tensor.bytes_at)
         layer = self.layer_of[tensor.by]
-        return KeptTensor(self._value(tensor, index), self._bytes[tensor], layer, self._owner(tensor.by))
+        return KeptTensor(self._value(tensor, index), self._bytes[tensor], layer, self._owners[tensor.by])
 
     def _value(self, tensor: SavedTensor, index: int) -> Hashable:
         """The name of a tensor: inputs and weights have the same in all parts."""
@@ -185,20 +187,28 @@ class _Step:
             products, _ = self._trace.flops(node)
             if not products:
                 continue
-            owner = self._owner(node)
+            owner = self._owners[node]
             forward.append((owner, products))
             backward.append((owner, products * _gradients(node, self._trained)))
             if self.layer_of[node]:
                 layers.append((owner, products))
         return by_layer(forward), by_layer(backward), by_layer(layers)
 
-    def _owner(self, node: fx.Node) -> str:
-        """The layer of a call, or an empty path.
+    def _layers_of_weights(self) -> dict[fx.Node, str]:
+        """The layer of every call, or an empty path.
 
-        A call outside the forward pass of a layer with the layer's weights is the layer's too, such as keys of cross-attention.
+        A call outside the forward pass of a layer with the layer's weights is the layer's too, such as keys of cross-attention. So is
+        a call on the results of such calls of a single layer, such as the mask of its relative biases.
         """
-        layer = self.layer_of[node] or layer_path(node.meta.get("path", ""))
-        return layer if layer in self._layers else ""
+        owners: dict[fx.Node, str] = {}
+        for node in self.graph.nodes:
+            layer = self.layer_of[node] or layer_path(node.meta.get("path", ""))
+            if layer not in self._layers:
+                outside = (operand for operand in node.all_input_nodes if not self.layer_of[operand])
+                layers = {owners[operand] for operand in outside} - {""}
+                layer = layers.pop() if len(layers) == 1 and node.op in CALLS else ""
+            owners[node] = layer
+        return owners
 
 
 def by_layer(parts: Iterable[tuple[str, Polynomial]]) -> dict[str, Polynomial]:

@@ -32,7 +32,7 @@ from tests.zoo.checkpoints.packed_checkpoints import (
 from zoo.builder import assemble
 from zoo.checkpoints.open import open_weights
 from zoo.configs.importing import import_spec
-from zoo.families.common.config import ConfigError
+from zoo.families.common.config_errors import ConfigError
 from zoo.packed.formats import READERS
 from zoo.packed.mxfp4 import read_mxfp4
 from zoo.weights.materialize import materialize

@@ -23,6 +23,7 @@ from tests.parity.families.refusals import changed
 from tests.parity.reference import build, difference, load
 from zoo.configs.importing import import_spec, spec_of_config
 from zoo.families.common.config import Config
+from zoo.families.common.typed_fields import TypedFields
 
 FILE = Path(__file__).with_name("tiny_configs.jsonl")
 _LINES = [json.loads(line) for line in FILE.read_text(encoding="utf-8").splitlines()]
@@ -47,19 +48,21 @@ def booleans_of(data: Mapping[str, Any]) -> Iterator[str]:
     """The paths of the boolean fields that are read in a config."""
     found: dict[str, None] = {}
 
-    original = Config._typed
+    original = TypedFields._typed
 
-    def typed(self: Config, names: tuple[str, ...], types: tuple[type, ...], what: str, default: Any) -> Any:
+    def typed(
+        self: TypedFields, names: tuple[str, ...], types: tuple[type, ...], what: str, default: Any
+    ) -> Any:
         if types == (bool,):
             name = next((name for name in names if name in self.data), names[0])
             found[f"{self.path}{name}"] = None
         return original(self, names, types, what, default)
 
-    Config._typed = typed  # type: ignore[method-assign]
+    TypedFields._typed = typed  # type: ignore[method-assign]
     try:
         spec_of(data)
     finally:
-        Config._typed = original  # type: ignore[method-assign]
+        TypedFields._typed = original  # type: ignore[method-assign]
     yield from found
 
 

@@ -10,7 +10,8 @@ from transformers import PreTrainedConfig
 
 from tests.parity.families.draws import FLAG
 from zoo.configs.importing import spec_of_config
-from zoo.families.common.config import Config, ConfigError
+from zoo.families.common.config import Config
+from zoo.families.common.config_errors import ConfigError
 
 
 def draw_experts(data: st.DataObject) -> dict[str, Any]:

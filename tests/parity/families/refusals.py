@@ -9,7 +9,8 @@ import pytest
 from transformers import PreTrainedConfig
 
 from zoo.configs.importing import spec_of_config
-from zoo.families.common.config import Config, ConfigError
+from zoo.families.common.config import Config
+from zoo.families.common.config_errors import ConfigError
 
 
 def refused(

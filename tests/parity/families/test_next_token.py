@@ -24,7 +24,7 @@ from tests.parity.reference import assert_close, build, load, ragged, redraw
 from zoo.checkpoints.converting import convert
 from zoo.configs.exporting import write_config
 from zoo.configs.importing import import_spec
-from zoo.families.common.config import ConfigError
+from zoo.families.common.config_errors import ConfigError
 
 
 @dataclass

@@ -21,7 +21,8 @@ from tests.parity.families.as_stated import (
 )
 from tests.thinned import one_in
 from zoo.configs.importing import spec_of_config
-from zoo.families.common.config import Config, ConfigError, UnsupportedFieldsError
+from zoo.families.common.config import Config
+from zoo.families.common.config_errors import ConfigError, UnsupportedFieldsError
 
 TOLERANCE = 2e-5
 NULL_IS_TRUE = [("t5", "tie_word_embeddings"), ("umt5", "tie_word_embeddings")]

@@ -17,7 +17,7 @@ from zoo.checkpoints.carried import origin_of, tokenizer_origin
 from zoo.checkpoints.converting import convert
 from zoo.configs.importing import import_spec
 from zoo.configs.named_model import model_kind
-from zoo.families.common.config import ConfigError
+from zoo.families.common.config_errors import ConfigError
 from zoo.weights.files import TensorFiles
 from zoo.weights.source import WeightError
 

@@ -31,7 +31,7 @@ from zoo.checkpoints.open import open_weights
 from zoo.configs.gguf import config_of_gguf
 from zoo.configs.importing import import_spec
 from zoo.configs.named_model import model_kind
-from zoo.families.common.config import ConfigError, UnsupportedFieldsError
+from zoo.families.common.config_errors import ConfigError, UnsupportedFieldsError
 from zoo.weights.gguf import read_gguf
 from zoo.weights.gguf_header import FREQUENCIES, read_header
 from zoo.weights.materialize import materialize

@@ -5,11 +5,15 @@ from __future__ import annotations
 from specs.kinds.block_summaries import BlockSummaries
 from specs.model.model import Model
 from zoo.core.reduced import validated
+from zoo.functional.numbered import TOKENS_PER_LABEL
 from zoo.reports.polynomial import WHOLE
 
 
 def tokens(spec: Model) -> int:
-    """Two whole chunks if a mixer computes tokens in chunks, which polynomials count as whole ones; else a few tokens."""
+    """Two whole chunks if a mixer computes tokens in chunks, which polynomials count as whole ones, and the tokens of two labels if a
+    head finds labels among them; else a few tokens."""
+    if spec.head.span_width is not None:
+        return 2 * TOKENS_PER_LABEL
     blocks = (block for _, stack in spec.stacks() for block in stack.layer_blocks())
     return 2 * WHOLE if any(block.mixer is not None for block in blocks) else _in_whole_blocks(spec, 7)
 

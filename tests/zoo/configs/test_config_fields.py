@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from zoo.configs.importing import spec_of_config
-from zoo.families.common.config import Config, ConfigError, UnsupportedFieldsError
+from zoo.families.common.config import Config
+from zoo.families.common.config_errors import ConfigError, UnsupportedFieldsError
 
 LLAMA = {"model_type": "llama", "hidden_size": 32, "num_attention_heads": 4, "num_hidden_layers": 2}
 DEEPSEEK = {"model_type": "deepseek_v3", "n_shared_experts": -1, "num_nextn_predict_layers": 0}

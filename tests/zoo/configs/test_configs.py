@@ -21,9 +21,10 @@ from specs.language.preset_files import preset_names
 from tests.thinned import one_in
 from zoo.configs.exporting import NoFamilyError, write_config
 from zoo.configs.importing import import_spec, spec_of_config
-from zoo.families.common.config import Config, ConfigError, UnsupportedFieldsError
+from zoo.families.common.config import Config
+from zoo.families.common.config_errors import ConfigError, UnsupportedFieldsError
 from zoo.families.common.inexpressible import INEXPRESSIBLE
-from zoo.families.common.layers import pattern
+from zoo.families.common.layer_runs import pattern
 from zoo.families.registry import MODEL_TYPES, family
 
 LLAMA = {

@@ -17,7 +17,8 @@ import transformers
 
 from tests.thinned import one_in
 from zoo.configs.importing import spec_of_config
-from zoo.families.common.config import Config, ConfigError
+from zoo.families.common.config import Config
+from zoo.families.common.config_errors import ConfigError
 from zoo.reports.parameters import parameter_report
 
 FILE = Path(__file__).with_name("published_files.jsonl")

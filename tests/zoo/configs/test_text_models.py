@@ -11,7 +11,7 @@ import transformers as hf
 
 from tests.parity.reference import build, difference, load, ragged
 from zoo.configs.importing import import_spec
-from zoo.families.common.config import ConfigError
+from zoo.families.common.config_errors import ConfigError
 
 TEXT = dict(
     vocab_size=64, hidden_size=32, intermediate_size=40, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2,

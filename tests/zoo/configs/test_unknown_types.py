@@ -17,7 +17,8 @@ from tests.parity.reference import build, load
 from tests.zoo.configs.default_configs import NO_DEFAULT, OUTCOMES, outcome_of
 from zoo.configs.importing import import_spec, spec_of_config
 from zoo.configs.named_model import named_model
-from zoo.families.common.config import Config, ConfigError
+from zoo.families.common.config import Config
+from zoo.families.common.config_errors import ConfigError
 from zoo.families.common.inexpressible import INEXPRESSIBLE
 from zoo.weights.source import WeightError
 

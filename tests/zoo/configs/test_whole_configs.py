@@ -19,7 +19,7 @@ from specs.kinds.position import NoPosition
 from specs.language.load import load
 from tests.parity.families.as_stated import CONFIGS, difference_from, reference_of, spec_of
 from zoo.configs.importing import import_spec
-from zoo.families.common.config import ConfigError
+from zoo.families.common.config_errors import ConfigError
 
 FILES = sorted(Path(__file__).with_name("whole_configs").glob("*.json"))
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from specs.language.load import load
 from specs.model.model import Model
 from zoo.families.common import fields as f
-from zoo.families.common.config import Config, ConfigError
+from zoo.families.common.config import Config
+from zoo.families.common.config_errors import ConfigError
 from zoo.families.common.template import Field, FieldContext, UnfitError, joined
 
 D_MODEL = f.Int("hidden_size", default=768)

@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 from specs.language.load import load
 from zoo.families.common import fields as f
-from zoo.families.common.config import Config, ConfigError
-from zoo.families.common.layers import FixedLayers, all_but_every, read_flags, read_numbers
+from zoo.families.common.config import Config
+from zoo.families.common.config_errors import ConfigError
+from zoo.families.common.layer_lists import all_but_every, read_flags, read_numbers
+from zoo.families.common.layers import FixedLayers
 from zoo.families.common.mixtures import CountedMixtures
 from zoo.families.common.template import FieldContext, UnfitError
 

@@ -12,7 +12,7 @@ from specs.model.model import Model
 from tests.thinned import one_in
 from tests.zoo.stored import stored
 from tests.zoo.tiny import BLOCK, bert, gpt2, t5
-from zoo.families.common.config import ConfigError
+from zoo.families.common.config_errors import ConfigError
 
 BATCH_NORM = {**BLOCK, "norm": {"kind": "batch_norm"}}
 """A block whose statistics are buffers."""

@@ -1,9 +1,14 @@
-"""The shapes of a task's inputs at sizes of reports: B, T, P and S."""
+"""The shapes and values of a task's inputs at sizes of reports: B, T, P and S."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+import torch
+from torch import Tensor
+
+from specs.model.model import Model
+from zoo.functional.numbered import TOKENS_PER_LABEL
 from zoo.reports.trace import SYMBOLS
 from zoo.tracing.symbols import summands
 from zoo.tracing.task import Task
@@ -25,3 +30,20 @@ def shapes(task: Task, sizes: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
         return dim if isinstance(dim, int) else sum(numbers[symbol] for symbol in summands(dim))
 
     return {each.name: tuple(map(size, each.dims)) for each in task.inputs}
+
+
+def input_values(spec: Model, task: Task, sizes: Mapping[str, int]) -> dict[str, Tensor]:
+    """The inputs: noise, or ones of integers and booleans, with as many labels among the tokens as costs count with."""
+    known = shapes(task, sizes)
+    values = {
+        placeholder.name: torch.randn(known[placeholder.name], dtype=placeholder.dtype)
+        if placeholder.dtype.is_floating_point
+        else torch.ones(known[placeholder.name], dtype=placeholder.dtype)
+        for placeholder in task.inputs
+    }
+    if "token_type_ids" in values:
+        values["token_type_ids"] *= 0
+    if spec.head.span_width is not None:
+        assert spec.head.token_to_find is not None
+        values["input_ids"][:, ::TOKENS_PER_LABEL] = spec.head.token_to_find
+    return values

@@ -20,7 +20,7 @@ from tests.exporters.reduced_presets import structures
 from tests.thinned import one_in
 from tests.zoo.components.whole_chunks import small_blocks, source_tokens, tokens
 from tests.zoo.reports.expert_flops import flop_counter
-from tests.zoo.reports.task_sizes import shapes
+from tests.zoo.reports.task_sizes import input_values
 from tests.zoo.tiny import bert, gpt2, t5, vit, whisper
 from zoo.builder import ZooModel, assemble
 from zoo.core.reduced import reduced_models, small_inputs
@@ -44,18 +44,10 @@ def smallest(name: str) -> Model:
     return small_blocks(small)
 
 
-def run(model: ZooModel, task: Task, sizes: dict[str, int]) -> int:
+def run(spec: Model, model: ZooModel, task: Task, sizes: dict[str, int]) -> int:
     """What torch counts in one call of a task."""
-
-    def value(name: str, dtype: torch.dtype, shape: tuple[int, ...]) -> Tensor:
-        return torch.ones(shape, dtype=dtype) if dtype == torch.int64 else torch.randn(shape, dtype=dtype)
-
-    known = shapes(task, sizes)
-    values = {each.name: value(each.name, each.dtype, known[each.name]) for each in task.inputs}
-    if "token_type_ids" in values:
-        values["token_type_ids"] *= 0
     with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), flop_counter() as counter:
-        task.call(model, values)
+        task.call(model, input_values(spec, task, sizes))
     return int(counter.get_total_flops())
 
 
@@ -76,7 +68,7 @@ def assert_counted(spec: Model, **sizes: int) -> None:
     found, model = costs(spec), zoo.build(spec, weights="random").requires_grad_(False)
     for task in tasks(model, spec):
         for stage, at in stages_of(found, task, sizes).items():
-            assert found.stages[stage].total.at(**at) == run(model, task, at), (spec.name, stage)
+            assert found.stages[stage].total.at(**at) == run(spec, model, task, at), (spec.name, stage)
 
 
 @one_in(4)
@@ -111,6 +103,12 @@ def test_images_and_sounds_have_fixed_lengths(spec: Model) -> None:
     first = next(iter(found.stages.values()))
     assert first.total.symbols == ["B"]
     assert_counted(spec, B=2, T=3, P=4, S=6)
+
+
+def test_queries_cost_in_the_layers_that_they_pass() -> None:
+    spec = smallest("eomt-large-coco-panoptic-640")
+    assert_counted(spec, B=3)
+    assert costs(load("eomt-large-coco-panoptic-640")).stages["forward"].total.at(B=1) == 1_335_941_857_280
 
 
 def test_a_whole_large_model_costs_what_torch_counts_on_meta_tensors() -> None:

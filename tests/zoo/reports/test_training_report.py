@@ -24,7 +24,7 @@ from tests.exporters.reduced_presets import preset, structures
 from tests.thinned import one_in
 from tests.zoo.components.whole_chunks import small_blocks, source_tokens, tokens
 from tests.zoo.reports.expert_flops import flop_counter
-from tests.zoo.reports.task_sizes import shapes
+from tests.zoo.reports.task_sizes import input_values
 from tests.zoo.tiny import BLOCK, bert, gpt2, llava, t5
 from zoo.core.reduced import reduced_models, small_inputs
 from zoo.reports.costs import costs
@@ -34,7 +34,8 @@ from zoo.tracing.tasks import training_task
 SIZES = {"B": 3}
 LAYER_NORM_ONLY = ["bert-base", "gpt2", "lilt-roberta-en-base", "vit-base-16", "whisper-tiny"]
 PRESETS = [*LAYER_NORM_ONLY, "t5-small", "gemma2-2b", "deepseek-v3", "gpt-oss-20b"]
-OTHERS = sorted({*structures()} - set(PRESETS))
+UNLIKE_LAYERS = ["eomt-large-coco-panoptic-640", "umt5-base"]
+OTHERS = sorted({*structures()} - {*PRESETS, *UNLIKE_LAYERS})
 
 
 def smallest(name: str) -> Model:
@@ -85,14 +86,7 @@ class Step:
         self.model.requires_grad_()
         self.task = training_task(spec)
         self.sizes = SIZES | {"T": tokens(spec), "S": source_tokens(spec)}
-        self.values: dict[str, Tensor] = {}
-        known = shapes(self.task, self.sizes)
-        for given in self.task.inputs:
-            shape = known[given.name]
-            whole = given.dtype == torch.int64
-            self.values[given.name] = torch.ones(shape, dtype=given.dtype) if whole else torch.randn(shape)
-        if "token_type_ids" in self.values:
-            self.values["token_type_ids"] *= 0
+        self.values = input_values(spec, self.task, self.sizes)
 
     @property
     def there(self) -> list[Tensor]:
@@ -135,6 +129,13 @@ def test_activations_are_the_memory_that_is_kept_for_the_backward_pass(name: str
         assert found.activations.at(**step.sizes) - step.kept(SDPBackend.FLASH_ATTENTION) in range(
             step.given_bytes + 1
         )
+
+
+@pytest.mark.parametrize("name", UNLIKE_LAYERS)
+def test_every_layer_keeps_its_own_biases_and_the_queries_that_pass_it(name: str) -> None:
+    spec = without_dropout(smallest(name))
+    step, found = Step(spec), training(spec)
+    assert found.unfused.at(**step.sizes) - step.kept(SDPBackend.MATH) in range(step.given_bytes + 1)
 
 
 def test_vectors_that_squares_join_are_copied_without_the_class_token() -> None:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from specs.kinds.block import BlockParts
 from specs.kinds.mixture import Mixture
 from zoo.families.common.config import Config
-from zoo.families.common.layers import FULL, LINEAR, SLIDING, LayerVariation
+from zoo.families.common.layer_lists import FULL, LINEAR, SLIDING
+from zoo.families.common.layers import LayerVariation
 from zoo.families.common.template import Data, FieldContext, Template
 
 MIXERS = (LINEAR, FULL)

@@ -10,11 +10,13 @@ from zoo.families.common import fields as f
 from zoo.families.common.attention import per_head
 from zoo.families.common.blocks import gated, multi_head
 from zoo.families.common.config import Config
-from zoo.families.common.layers import FULL, SLIDING, FixedLayers, Layers, Windows, all_but_every
+from zoo.families.common.layer_lists import FULL, SLIDING, all_but_every
+from zoo.families.common.layers import FixedLayers, Layers
 from zoo.families.common.rope import RopeField
 from zoo.families.common.rope_by_window import kind_of_layer
 from zoo.families.common.template import Data, Field, FieldContext, Template, UnfitError
 from zoo.families.common.tensors import Rule, Tensors, affine, fused, modules
+from zoo.families.common.windowed_layers import Windows
 
 _THETAS = {FULL: ("global_rope_theta", 160000.0), SLIDING: ("local_rope_theta", 10000.0)}
 _WHOLE = "heads are rotated whole"

@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 
 from zoo.families.common import fields as f
 from zoo.families.common.config import Config
-from zoo.families.common.layers import SLIDING, Windows, read_numbers
+from zoo.families.common.layer_lists import SLIDING, read_numbers
 from zoo.families.common.llama_like import LlamaFields
 from zoo.families.common.mixtures import DenseLayers, mixture
 from zoo.families.common.template import Data, Field, FieldContext, Template, UnfitError
+from zoo.families.common.windowed_layers import Windows
 
 
 class QwenWindow(Field):

@@ -13,8 +13,9 @@ from typing import Any
 from specs.base.suggest import suggestion
 from specs.kinds.position import PositionKind
 from specs.kinds.rope import Rope as RopeSpec
-from zoo.families.common.config import REQUIRED, Config
+from zoo.families.common.config import Config
 from zoo.families.common.template import Data, Field, FieldContext, Template, UnfitError, read, write
+from zoo.families.common.typed_fields import REQUIRED
 
 OF_ROPE = ("rope_theta", "rope_scaling", "rope_parameters")
 """Fields of rotary positions."""

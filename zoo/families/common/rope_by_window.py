@@ -7,7 +7,7 @@ from typing import Any
 from specs.kinds.position import PositionKind
 from specs.kinds.rope import Rope as RopeSpec
 from zoo.families.common.config import Config
-from zoo.families.common.layers import FULL, SLIDING
+from zoo.families.common.layer_lists import FULL, SLIDING
 from zoo.families.common.rope import RopeField
 from zoo.families.common.template import Data, Field, FieldContext, Template, read
 

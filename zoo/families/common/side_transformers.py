@@ -15,7 +15,8 @@ from specs.model.model import Model
 from zoo.families.common import fields as f
 from zoo.families.common.attention import shape_of
 from zoo.families.common.config import Config
-from zoo.families.common.layers import LINEAR, LayerVariation
+from zoo.families.common.layer_lists import LINEAR
+from zoo.families.common.layers import LayerVariation
 from zoo.families.common.llama_like import BLOCK
 from zoo.families.common.template import Data, Field, FieldContext, UnfitError
 from zoo.families.common.tensors import Rule, same

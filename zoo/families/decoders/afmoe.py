@@ -5,7 +5,7 @@ from __future__ import annotations
 from zoo.families.common import fields as f
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
-from zoo.families.common.layers import GlobalLayers, Windows, all_but_every
+from zoo.families.common.layer_lists import all_but_every
 from zoo.families.common.llama_like import (
     BLOCK,
     LAYER,
@@ -24,6 +24,8 @@ from zoo.families.common.mixtures import (
     sigmoid_scores,
 )
 from zoo.families.common.tensors import same
+from zoo.families.common.unrotated_layers import GlobalLayers
+from zoo.families.common.windowed_layers import Windows
 
 _FIELDS = LlamaFields(
     vocab_size=200192,

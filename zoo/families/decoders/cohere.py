@@ -9,7 +9,7 @@ from zoo.families.common import fields as f
 from zoo.families.common.decoders import layer_norm
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
-from zoo.families.common.layers import GlobalLayers, Windows, all_but_every_fourth
+from zoo.families.common.layer_lists import all_but_every_fourth
 from zoo.families.common.llama_like import (
     BLOCK,
     LAYER,
@@ -20,6 +20,8 @@ from zoo.families.common.llama_like import (
 )
 from zoo.families.common.template import Template
 from zoo.families.common.tensors import same
+from zoo.families.common.unrotated_layers import GlobalLayers
+from zoo.families.common.windowed_layers import Windows
 
 _FIELDS = LlamaFields(
     vocab_size=256000, hidden_size=8192, intermediate_size=22528, layers=40, heads=64, context=8192

@@ -5,9 +5,10 @@ from __future__ import annotations
 from zoo.families.common import fields as f
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
-from zoo.families.common.layers import Windows, all_but_every
+from zoo.families.common.layer_lists import all_but_every
 from zoo.families.common.llama_like import LLAMA, WHOLE_HEADS, LlamaFields
 from zoo.families.common.rope import RopeParameters
+from zoo.families.common.windowed_layers import Windows
 
 _FIELDS = LlamaFields(
     vocab_size=128256, hidden_size=6144, intermediate_size=21504, layers=64, heads=48, kv_heads=8, head_dim=128,

@@ -11,7 +11,7 @@ from typing import Any
 
 from specs.kinds.rope_scaling import YarnScaling
 from zoo.families.common import fields as f
-from zoo.families.common.config import REQUIRED, Config
+from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import decoder_classes, language_modeling
 from zoo.families.common.llama_like import LlamaFields, layer_modules, layer_weights, llama_tensors
@@ -30,6 +30,7 @@ from zoo.families.common.mixtures import (
 from zoo.families.common.next_token import next_token_class, with_next_layer
 from zoo.families.common.rope import RopeField, stated_parameters, yarn_amplitude, yarn_mscale
 from zoo.families.common.template import Data, Field, FieldContext, Template, UnfitError
+from zoo.families.common.typed_fields import REQUIRED
 
 
 @dataclass(frozen=True)

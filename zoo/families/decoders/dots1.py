@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from zoo.families.common import fields as f
-from zoo.families.common.config import REQUIRED, Config
+from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
-from zoo.families.common.layers import Windows
 from zoo.families.common.llama_like import LlamaFields, layer_modules, llama_tensors
 from zoo.families.common.mixtures import (
     CORRECTION,
@@ -18,6 +17,8 @@ from zoo.families.common.mixtures import (
     sigmoid_mixture,
     sigmoid_router,
 )
+from zoo.families.common.typed_fields import REQUIRED
+from zoo.families.common.windowed_layers import Windows
 
 _FIELDS = LlamaFields(
     vocab_size=152064, hidden_size=4608, intermediate_size=10944, layers=62, heads=32, kv_heads=32

@@ -11,9 +11,11 @@ from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import decoder_classes
-from zoo.families.common.layers import GlobalLayers, Windows, all_but_every_fourth
+from zoo.families.common.layer_lists import all_but_every_fourth
 from zoo.families.common.llama_like import LlamaFields
 from zoo.families.common.template import Data, FieldContext
+from zoo.families.common.unrotated_layers import GlobalLayers
+from zoo.families.common.windowed_layers import Windows
 from zoo.families.decoders.olmo2 import OLMO2_TENSORS
 
 _FIELDS = LlamaFields(vocab_size=102400, intermediate_size=16384, kv_heads=32, eps=1e-5)

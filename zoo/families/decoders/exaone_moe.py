@@ -5,7 +5,7 @@ from __future__ import annotations
 from zoo.families.common import fields as f
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
-from zoo.families.common.layers import Windows, all_but_every_fourth
+from zoo.families.common.layer_lists import all_but_every_fourth
 from zoo.families.common.llama_like import BLOCK, LAYER, LlamaFields, layer_modules, llama_tensors
 from zoo.families.common.mixtures import (
     EXPERTS,
@@ -17,6 +17,7 @@ from zoo.families.common.mixtures import (
 )
 from zoo.families.common.mlp_kinds import MlpKinds
 from zoo.families.common.tensors import same
+from zoo.families.common.windowed_layers import Windows
 from zoo.families.decoders.exaone4 import WindowlessLayers
 
 _FIELDS = LlamaFields(vocab_size=102400, intermediate_size=16384, kv_heads=32, eps=1e-5)

@@ -6,7 +6,6 @@ from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import decoder_classes
-from zoo.families.common.layers import GlobalLayers, Windows
 from zoo.families.common.llama_like import (
     BLOCK,
     LAYER,
@@ -18,6 +17,8 @@ from zoo.families.common.llama_like import (
 from zoo.families.common.mixtures import EXPERTS, TRAINING, shared
 from zoo.families.common.qwen import SparseStep, qwen_mixture
 from zoo.families.common.tensors import same
+from zoo.families.common.unrotated_layers import GlobalLayers
+from zoo.families.common.windowed_layers import Windows
 
 _FIELDS = LlamaFields(
     vocab_size=150144, hidden_size=2048, intermediate_size=6144, layers=49, heads=32, kv_heads=4, head_dim=128,

@@ -9,9 +9,10 @@ from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import decoder_classes
-from zoo.families.common.layers import Windows, all_but_every
+from zoo.families.common.layer_lists import all_but_every
 from zoo.families.common.llama_like import WHOLE_HEADS, LlamaFields, layer_weights, llama_tensors
 from zoo.families.common.template import Field, Template
+from zoo.families.common.windowed_layers import Windows
 
 IGNORED = ("cache_implementation", "sliding_window_size")  # the second restates sliding_window
 CAUSAL = {"use_bidirectional_attention": (False, "a token sees none after it")}

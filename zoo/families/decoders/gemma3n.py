@@ -14,10 +14,12 @@ from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
-from zoo.families.common.layers import LayerVariation, Windows, all_but_every
+from zoo.families.common.layer_lists import all_but_every
+from zoo.families.common.layers import LayerVariation
 from zoo.families.common.llama_like import LlamaFields, layer_weights, llama_tensors
 from zoo.families.common.template import Data, FieldContext, UnfitError
 from zoo.families.common.tensors import same, weights
+from zoo.families.common.windowed_layers import Windows
 from zoo.families.decoders.gemma import ACTIVATION, CAP, SANDWICH_NORMS
 from zoo.families.decoders.gemma3 import Gemma3Rope
 from zoo.families.decoders.gemma4 import (

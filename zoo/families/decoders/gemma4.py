@@ -13,15 +13,18 @@ from typing import Any
 from specs.kinds.attention import MultiHeadShape
 from specs.kinds.block import BlockParts
 from zoo.families.common import fields as f
-from zoo.families.common.config import REQUIRED, Config
+from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
-from zoo.families.common.layers import FULL, LayerVariation, Windows, all_but_every
+from zoo.families.common.layer_lists import FULL, all_but_every
+from zoo.families.common.layers import LayerVariation
 from zoo.families.common.llama_like import BLOCK, WHOLE_HEADS, LlamaFields, layer_weights, llama_tensors
 from zoo.families.common.rope_by_window import RopeByWindow, kind_of_layer
 from zoo.families.common.template import Data, Field, FieldContext, UnfitError
 from zoo.families.common.tensors import Rule, same
 from zoo.families.common.transforms import Stacked
+from zoo.families.common.typed_fields import REQUIRED
+from zoo.families.common.windowed_layers import Windows
 from zoo.families.decoders.gemma import ACTIVATION, CAP, SANDWICH_NORMS
 
 _FIELDS = LlamaFields(

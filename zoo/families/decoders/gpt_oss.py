@@ -9,11 +9,12 @@ from zoo.families.common import fields as f
 from zoo.families.common.family import Family
 from zoo.families.common.gpt_oss import ALPHA, YARN, expert_rules, mixture
 from zoo.families.common.heads import decoder_classes
-from zoo.families.common.layers import Windows, all_but_every
+from zoo.families.common.layer_lists import all_but_every
 from zoo.families.common.llama_like import BLOCK, WHOLE_HEADS, LlamaFields, llama_tensors
 from zoo.families.common.mixtures import TRAINING
 from zoo.families.common.rope import RopeParameters
 from zoo.families.common.transforms import Interleaved
+from zoo.families.common.windowed_layers import Windows
 
 _FIELDS = LlamaFields(
     vocab_size=201088, hidden_size=2880, intermediate_size=2880, layers=36, heads=64, kv_heads=8, head_dim=64,

@@ -17,7 +17,7 @@ from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
 from zoo.families.common.held import also_named
 from zoo.families.common.hybrid import MIXERS, LayersOf
-from zoo.families.common.layers import FULL, LINEAR, read_kinds
+from zoo.families.common.layer_lists import FULL, LINEAR, read_kinds
 from zoo.families.common.llama_like import BLOCK, LAYER, LLAMA, WHOLE_HEADS, LlamaFields, llama_tensors
 from zoo.families.common.mamba import NO_MIXERS, mamba2_rules, prefixed_mamba2
 from zoo.families.common.mixtures import TRAINING, mixture

@@ -10,12 +10,14 @@ from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
-from zoo.families.common.layers import UnrotatedLayers, Windows, all_but_every
+from zoo.families.common.layer_lists import all_but_every
 from zoo.families.common.llama_like import BLOCK, LAYER, WHOLE_HEADS, LlamaFields, llama_tensors
 from zoo.families.common.mixtures import TRAINING
 from zoo.families.common.rope import RopeField
 from zoo.families.common.template import Data, FieldContext, Template
 from zoo.families.common.tensors import same
+from zoo.families.common.unrotated_layers import UnrotatedLayers
+from zoo.families.common.windowed_layers import Windows
 from zoo.families.decoders.granite import (
     FEED_FORWARD,
     GRANITE_ATTENTION,

@@ -11,7 +11,7 @@ from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
 from zoo.families.common.held import also_named
-from zoo.families.common.layers import Windows, no_layer, read_layer_types
+from zoo.families.common.layer_lists import no_layer, read_layer_types
 from zoo.families.common.llama_like import (
     BLOCK,
     LAYER,
@@ -27,6 +27,7 @@ from zoo.families.common.rope import RopeParameters
 from zoo.families.common.rope_by_window import RopeByWindow
 from zoo.families.common.template import Data, FieldContext, UnfitError
 from zoo.families.common.tensors import same
+from zoo.families.common.windowed_layers import Windows
 
 _FIELDS = LlamaFields(
     vocab_size=100352, hidden_size=2048, intermediate_size=8192, layers=40, heads=48, kv_heads=8, head_dim=128,

@@ -15,7 +15,7 @@ from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
 from zoo.families.common.hybrid import CHUNKED, LayersOf
-from zoo.families.common.layers import FULL, NoRopeLayers, read_kinds, read_numbers
+from zoo.families.common.layer_lists import FULL, read_kinds, read_numbers
 from zoo.families.common.llama_like import (
     BLOCK,
     LAYER,
@@ -29,6 +29,7 @@ from zoo.families.common.mixtures import TRAINING, DenseLayers
 from zoo.families.common.template import Data, Field, FieldContext, Template, read
 from zoo.families.common.tensors import Rule
 from zoo.families.common.transforms import Stacked, Transposed
+from zoo.families.common.unrotated_layers import NoRopeLayers
 
 _FIELDS = LlamaFields(
     vocab_size=202048, hidden_size=5120, intermediate_size=8192, layers=48, heads=40, kv_heads=8, head_dim=128,

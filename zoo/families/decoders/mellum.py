@@ -5,12 +5,13 @@ from __future__ import annotations
 from zoo.families.common import fields as f
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
-from zoo.families.common.layers import Windows, no_layer
+from zoo.families.common.layer_lists import no_layer
 from zoo.families.common.llama_like import WHOLE_HEADS, LlamaFields, llama_tensors
 from zoo.families.common.mixtures import EXPERTS, TRAINING
 from zoo.families.common.mlp_kinds import MlpKinds
 from zoo.families.common.qwen import qwen_mixture
 from zoo.families.common.rope_by_window import RopeByWindow
+from zoo.families.common.windowed_layers import Windows
 
 _FIELDS = LlamaFields(
     vocab_size=98304, hidden_size=2304, intermediate_size=7168, layers=28, heads=32, kv_heads=4, head_dim=128,

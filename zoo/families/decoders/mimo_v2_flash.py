@@ -9,13 +9,14 @@ from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
-from zoo.families.common.layers import Windows, read_flags
+from zoo.families.common.layer_lists import read_flags
 from zoo.families.common.llama_like import BLOCK, LAYER, LlamaFields, llama_tensors
 from zoo.families.common.mixtures import CORRECTION, EXPERTS, TRAINING, ExpertGroups, mixture, sigmoid_router
 from zoo.families.common.mlp_kinds import MlpKinds
 from zoo.families.common.rope_by_window import RopeByWindow
 from zoo.families.common.template import Data
 from zoo.families.common.tensors import same
+from zoo.families.common.windowed_layers import Windows
 
 _PART = "partial_rotary_factor"
 

@@ -6,8 +6,8 @@ from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import decoder_classes
-from zoo.families.common.layers import Windows
 from zoo.families.common.llama_like import LLAMA, LlamaFields
+from zoo.families.common.windowed_layers import Windows
 
 _FIELDS = LlamaFields(intermediate_size=14336, kv_heads=8, context=131072)
 _WINDOW = f.Int("sliding_window", default=4096, null=True)

@@ -8,13 +8,14 @@ from __future__ import annotations
 from typing import Any
 
 from specs.kinds.position import PositionKind
-from zoo.families.common.config import REQUIRED, Config
+from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import decoder_classes
-from zoo.families.common.layers import SingleWindow
 from zoo.families.common.llama_like import WHOLE_HEADS, LlamaFields, llama_tensors
 from zoo.families.common.rope import RopeField, RopeParameters, rope_of
 from zoo.families.common.template import Data, FieldContext, UnfitError
+from zoo.families.common.typed_fields import REQUIRED
+from zoo.families.common.windowed_layers import SingleWindow
 
 _FIELDS = LlamaFields(
     vocab_size=131072, intermediate_size=14336, layers=34, kv_heads=8, head_dim=128, context=262144, eps=1e-5

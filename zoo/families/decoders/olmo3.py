@@ -5,9 +5,10 @@ from __future__ import annotations
 from zoo.families.common import fields as f
 from zoo.families.common.family import Family
 from zoo.families.common.heads import decoder_classes
-from zoo.families.common.layers import Windows, all_but_every
+from zoo.families.common.layer_lists import all_but_every
 from zoo.families.common.llama_like import WHOLE_HEADS, LlamaFields
 from zoo.families.common.rope_by_window import RopeByWindow
+from zoo.families.common.windowed_layers import Windows
 from zoo.families.decoders.olmo2 import OLMO2_TENSORS, olmo2_body
 
 _FIELDS = LlamaFields(vocab_size=50304, eps=1e-5)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from specs.kinds.position import PositionKind
 from specs.kinds.rope_scaling import LongRopeScaling
 from zoo.families.common import fields as f
-from zoo.families.common.config import REQUIRED, Config
+from zoo.families.common.config import Config
 from zoo.families.common.decoders import layer_norm
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, LAST_TOKEN, language_modeling
@@ -15,6 +15,7 @@ from zoo.families.common.mixtures import MIXTRAL_MODULE, TRAINING, experts
 from zoo.families.common.rope import RopeField, RopeParameters, rope_of
 from zoo.families.common.template import Data, FieldContext
 from zoo.families.common.tensors import affine
+from zoo.families.common.typed_fields import REQUIRED
 
 _FIELDS = LlamaFields(
     vocab_size=32064, intermediate_size=6400, heads=32, kv_heads=8, context=131072, eps=1e-5

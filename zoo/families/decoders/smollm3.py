@@ -6,8 +6,10 @@ from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import decoder_classes
-from zoo.families.common.layers import SLIDING, NoRopeLayers, Windows
+from zoo.families.common.layer_lists import SLIDING
 from zoo.families.common.llama_like import LLAMA, WHOLE_HEADS, LlamaFields
+from zoo.families.common.unrotated_layers import NoRopeLayers
+from zoo.families.common.windowed_layers import Windows
 
 _FIELDS = LlamaFields(vocab_size=128256, hidden_size=2048, layers=36, heads=16, kv_heads=4, context=32768)
 

@@ -7,8 +7,8 @@ from zoo.families.common.blocks import mlp
 from zoo.families.common.decoders import layer_norm
 from zoo.families.common.family import Family
 from zoo.families.common.heads import decoder_classes
-from zoo.families.common.layers import SingleWindow
 from zoo.families.common.llama_like import LlamaFields, layer_modules, llama_tensors
+from zoo.families.common.windowed_layers import SingleWindow
 
 _FIELDS = LlamaFields(
     vocab_size=49152, hidden_size=3072, intermediate_size=12288, layers=30, heads=24, kv_heads=2, context=4096

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from zoo.families.common import fields as f
 from zoo.families.common.blocks import multi_head
-from zoo.families.common.config import REQUIRED, Config
+from zoo.families.common.config import Config
 from zoo.families.common.encoders import (
     FIXED,
     NORM,
@@ -23,6 +23,7 @@ from zoo.families.common.family import Family
 from zoo.families.common.heads import token_classes
 from zoo.families.common.layers import Layers
 from zoo.families.common.tensors import Tensors, affine, modules, projections, same
+from zoo.families.common.typed_fields import REQUIRED
 
 
 def _not_null(rotary: bool, config: Config) -> bool:

@@ -11,7 +11,7 @@ from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
 from zoo.families.common.hybrid import MIXERS, LayersOf
-from zoo.families.common.layers import FULL, LINEAR, all_but_every, read_kinds
+from zoo.families.common.layer_lists import FULL, LINEAR, all_but_every, read_kinds
 from zoo.families.common.llama_like import BLOCK, LAYER, LlamaFields, layer_modules, layer_weights
 from zoo.families.common.mixtures import TRAINING, ExpertGroups, sigmoid_mixture, sigmoid_scores
 from zoo.families.common.mlp_kinds import MlpKinds

@@ -9,7 +9,7 @@ from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
 from zoo.families.common.hybrid import LayersOf
-from zoo.families.common.layers import FULL, LINEAR, read_numbers
+from zoo.families.common.layer_lists import FULL, LINEAR, read_numbers
 from zoo.families.common.llama_like import BLOCK, LAYER, LlamaFields, layer_modules, llama_tensors
 from zoo.families.common.mamba import NO_MIXERS, mamba2_rules, prefixed_mamba2
 from zoo.families.common.template import Data

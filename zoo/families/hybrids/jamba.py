@@ -10,7 +10,7 @@ from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, LAST_TOKEN, language_modeling
 from zoo.families.common.hybrid import LayersOf
-from zoo.families.common.layers import FULL, LINEAR
+from zoo.families.common.layer_lists import FULL, LINEAR
 from zoo.families.common.llama_like import BLOCK, LAYER, LlamaFields, layer_modules, llama_tensors
 from zoo.families.common.mamba import mamba, mamba_rules
 from zoo.families.common.mixtures import TRAINING, DenseLayers, experts

@@ -10,7 +10,8 @@ from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import BODY
 from zoo.families.common.hybrid import CONVOLUTION, LayersOf
-from zoo.families.common.layers import FULL, LayerVariation, read_kinds
+from zoo.families.common.layer_lists import FULL, read_kinds
+from zoo.families.common.layers import LayerVariation
 from zoo.families.common.llama_like import BLOCK, LAYER, LlamaFields, layer_modules
 from zoo.families.common.mixtures import TRAINING, FirstLayers, experts
 from zoo.families.common.template import Template

@@ -7,7 +7,7 @@ from zoo.families.common import fields as f
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.hybrid import CONVOLUTION, LayersOf
-from zoo.families.common.layers import FULL, SLIDING, read_kinds
+from zoo.families.common.layer_lists import FULL, SLIDING, read_kinds
 from zoo.families.common.llama_like import BLOCK, LAYER, WHOLE_HEADS, LlamaFields, layer_modules
 from zoo.families.common.rope import RopeParameters
 from zoo.families.common.rope_by_window import RopeByWindow

@@ -14,7 +14,8 @@ from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import BODY
 from zoo.families.common.hybrid import LayersOf
-from zoo.families.common.layers import FULL, LINEAR, Layers, read_kinds
+from zoo.families.common.layer_lists import FULL, LINEAR, read_kinds
+from zoo.families.common.layers import Layers
 from zoo.families.common.mamba import TIME_STEPS, backbone_tensors, mamba2, mamba2_rules
 from zoo.families.common.mixtures import TRAINING, ExpertGroups, sigmoid_router
 from zoo.families.common.template import Data, Template

@@ -13,7 +13,7 @@ from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import decoder_classes
 from zoo.families.common.hybrid import MIXERS, LayersOf
-from zoo.families.common.layers import FULL, LINEAR, read_kinds
+from zoo.families.common.layer_lists import FULL, LINEAR, read_kinds
 from zoo.families.common.llama_like import BLOCK, LAYER, WHOLE_HEADS, LlamaFields, llama_tensors
 from zoo.families.common.rope import RopeField, stated_parameters
 from zoo.families.common.template import Data, FieldContext

@@ -12,7 +12,8 @@ from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.heads import BODY, LAST_TOKEN, decoder_classes, language_modeling
 from zoo.families.common.hybrid import MIXERS, LayersOf
-from zoo.families.common.layers import FULL, LINEAR, LayerVariation, all_but_every, read_kinds
+from zoo.families.common.layer_lists import FULL, LINEAR, all_but_every, read_kinds
+from zoo.families.common.layers import LayerVariation
 from zoo.families.common.llama_like import BLOCK, LAYER, LlamaFields, layer_modules, llama_tensors
 from zoo.families.common.mixtures import EXPERTS, TRAINING, shared
 from zoo.families.common.next_token import COUNTS, next_token_class, with_next_token

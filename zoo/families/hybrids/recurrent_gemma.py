@@ -15,7 +15,8 @@ from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
 from zoo.families.common.hybrid import LayersOf
-from zoo.families.common.layers import FULL, LINEAR, Layers
+from zoo.families.common.layer_lists import FULL, LINEAR
+from zoo.families.common.layers import Layers
 from zoo.families.common.rope import RopeField
 from zoo.families.common.template import Data, FieldContext, UnfitError
 from zoo.families.common.tensors import Rule, Tensors, affine, modules, projections, same

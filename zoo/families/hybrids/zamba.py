@@ -13,7 +13,8 @@ from zoo.families.common.blocks import gated
 from zoo.families.common.config import Config
 from zoo.families.common.family import Family
 from zoo.families.common.heads import BODY, language_modeling
-from zoo.families.common.layers import LINEAR, Layers, read_kinds
+from zoo.families.common.layer_lists import LINEAR, read_kinds
+from zoo.families.common.layers import Layers
 from zoo.families.common.llama_like import BLOCK, LAYER, LlamaFields, layer_modules, llama_tensors
 from zoo.families.common.mamba import TIME_STEPS
 from zoo.families.common.side_transformers import HYBRID, SideTransformers, places, shared_rules

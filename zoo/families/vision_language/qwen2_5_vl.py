@@ -11,7 +11,8 @@ from zoo.families.common.config import Config
 from zoo.families.common.family import Family, HeadClass
 from zoo.families.common.hybrid import LayersOf
 from zoo.families.common.images import SquareSide
-from zoo.families.common.layers import FULL, SLIDING, Layers, read_numbers
+from zoo.families.common.layer_lists import FULL, SLIDING, read_numbers
+from zoo.families.common.layers import Layers
 from zoo.families.common.qwen_vl import AxialRopeField, QwenVL, image_tensors, packed_embedding
 from zoo.families.vision_language.qwen2_vl import TEXT, tensors_of
 

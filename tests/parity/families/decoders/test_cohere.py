@@ -10,7 +10,8 @@ from tests.parity.families.draws import EPS, FLAG, WINDOW
 from tests.parity.families.llamas import LINEAR, YARN, LlamaTests, rotation
 from tests.parity.families.sizes import GROUPED, MULTI_HEAD, MULTI_QUERY
 from zoo.configs.importing import spec_of_config
-from zoo.families.common.config import Config, ConfigError
+from zoo.families.common.config import Config
+from zoo.families.common.config_errors import ConfigError
 
 
 class TestCohere(LlamaTests):

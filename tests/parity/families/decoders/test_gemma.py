@@ -15,7 +15,8 @@ from tests.parity.families.family import FamilyTests, halve_matrices
 from tests.parity.families.llamas import LINEAR, LLAMA3, YARN, draw_llama, rotation
 from tests.parity.families.sizes import GROUPED
 from zoo.configs.importing import import_spec, spec_of_config
-from zoo.families.common.config import Config, ConfigError
+from zoo.families.common.config import Config
+from zoo.families.common.config_errors import ConfigError
 
 FULL, SLIDING = "full_attention", "sliding_attention"
 HEADS = ("Model", "ForSequenceClassification", "ForTokenClassification")

@@ -11,7 +11,8 @@ from tests.parity.families.draws import FLAG
 from tests.parity.families.family import FamilyTests, halve_matrices
 from tests.parity.families.llamas import LINEAR, rotation
 from zoo.configs.importing import spec_of_config
-from zoo.families.common.config import Config, ConfigError
+from zoo.families.common.config import Config
+from zoo.families.common.config_errors import ConfigError
 
 FULL, SLIDING = "full_attention", "sliding_attention"
 

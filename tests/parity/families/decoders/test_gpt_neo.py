@@ -10,7 +10,8 @@ from tests.parity.families.draws import ACTIVATION, FLAG, HIDDEN, VOCAB, WINDOW
 from tests.parity.families.family import SPECIAL, FamilyTests
 from tests.parity.families.llamas import ALL
 from zoo.configs.importing import spec_of_config
-from zoo.families.common.config import Config, ConfigError
+from zoo.families.common.config import Config
+from zoo.families.common.config_errors import ConfigError
 
 
 class TestGPTNeo(FamilyTests):

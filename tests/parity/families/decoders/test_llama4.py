@@ -11,7 +11,8 @@ from tests.parity.families.draws import EPS, FLAG
 from tests.parity.families.llamas import LlamaTests, draw_llama, rotation
 from tests.parity.reference import assert_close, build, difference, load
 from zoo.configs.importing import import_spec, spec_of_config
-from zoo.families.common.config import Config, ConfigError
+from zoo.families.common.config import Config
+from zoo.families.common.config_errors import ConfigError
 
 LLAMA3 = {
     "rope_type": "llama3", "rope_theta": 700.0, "factor": 4.0, "low_freq_factor": 1.0, "high_freq_factor": 2.0,

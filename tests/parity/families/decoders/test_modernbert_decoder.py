@@ -9,7 +9,8 @@ from tests.parity.families.encoders import test_modernbert
 from tests.parity.families.encoders.test_modernbert import FULL, LOCAL, TOKENS
 from tests.parity.families.family import SPECIAL, FamilyTests
 from zoo.configs.importing import spec_of_config
-from zoo.families.common.config import Config, ConfigError
+from zoo.families.common.config import Config
+from zoo.families.common.config_errors import ConfigError
 
 
 def test_a_window_follows_from_that_of_the_encoder() -> None:

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from tests.parity.families.encoder_tests import ROTARY, EncoderTests, draw_rotary
 from zoo.configs.importing import spec_of_config
-from zoo.families.common.config import Config, ConfigError
+from zoo.families.common.config import Config
+from zoo.families.common.config_errors import ConfigError
 
 OLD = {
     "model_type": "nomic_bert", "architectures": ["NomicBertModel"], "activation_function": "geglu", "n_embd": 24,

@@ -14,7 +14,8 @@ from tests.parity.families.llamas import ALL, LLAMA3, YARN, draw_llama, rotation
 from tests.parity.families.mixtures import draw_experts
 from tests.parity.families.sizes import MULTI_HEAD, MULTI_QUERY
 from zoo.configs.importing import spec_of_config
-from zoo.families.common.config import Config, ConfigError
+from zoo.families.common.config import Config
+from zoo.families.common.config_errors import ConfigError
 
 FULL, LINEAR = "full_attention", "linear_attention"
 

@@ -15,7 +15,8 @@ from tests.parity.families.mixers import MixerTests
 from tests.parity.families.rwkv7 import RWKV7Config, RWKV7ForCausalLM, RWKV7Model
 from zoo.configs.exporting import NoFamilyError, write_config
 from zoo.configs.importing import spec_of_config
-from zoo.families.common.config import Config, ConfigError
+from zoo.families.common.config import Config
+from zoo.families.common.config_errors import ConfigError
 
 RANKS = ("decay_low_rank_dim", "gate_low_rank_dim", "a_low_rank_dim", "v_low_rank_dim")
 

@@ -17,7 +17,8 @@ from tests.parity.families.hybrids.test_zamba2 import HYBRID, LINEAR_ATTENTION, 
 from tests.parity.families.mixers import MixerTests
 from zoo.builder import assemble
 from zoo.configs.importing import spec_of_config
-from zoo.families.common.config import Config, ConfigError
+from zoo.families.common.config import Config
+from zoo.families.common.config_errors import ConfigError
 
 
 class TestZamba(MixerTests):

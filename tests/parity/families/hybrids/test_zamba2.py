@@ -17,7 +17,8 @@ from tests.parity.families.llamas import LINEAR, YARN, rotation
 from tests.parity.families.mixers import MixerTests, check
 from zoo.builder import assemble
 from zoo.configs.importing import spec_of_config
-from zoo.families.common.config import Config, ConfigError
+from zoo.families.common.config import Config
+from zoo.families.common.config_errors import ConfigError
 
 LINEAR_ATTENTION, HYBRID = "linear_attention", "hybrid"
 

@@ -12,7 +12,8 @@ from tests.parity.families.family import RightPaddedTests
 from tests.parity.families.harness import prepared
 from tests.parity.reference import assert_gradients, load
 from zoo.configs.importing import import_spec, spec_of_config
-from zoo.families.common.config import Config, ConfigError
+from zoo.families.common.config import Config
+from zoo.families.common.config_errors import ConfigError
 
 CONFIGS = {
     "usual": dict(
