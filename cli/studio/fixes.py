@@ -92,8 +92,8 @@ def fixes(text: str, problem: Problem, problems: Sequence[Problem], folder: Path
 def _helps(edited: str, problem: Problem, problems: Sequence[Problem], folder: Path) -> bool:
     """Whether a problem is gone, and no other has come in its place.
 
-    A key that is read at last may call for others: rules between keys are checked once every key is known. A bare word that
-    becomes a part may call for the part's keys.
+    A key that is read at last may call for others: rules between keys are checked once every key is known. A kind that
+    is meant, or a bare word that becomes a part, may call for the part's keys.
     """
     try:
         TypedSpec.read(edited, folder)
@@ -102,11 +102,13 @@ def _helps(edited: str, problem: Problem, problems: Sequence[Problem], folder: P
         new = left - {(other.path, other.rule) for other in problems}
         if (problem.path, problem.rule) in left:
             return False
-        depth = len(problem.path)
-        if problem.rule.startswith(_NO_MAPPING):
-            return all(rule == REQUIRED and path[:depth] == problem.path for path, rule in new)
+        meant = problem.rule.startswith(_NO_KIND) and "Did you mean" in problem.remedy
+        if meant or problem.rule.startswith(_NO_MAPPING):
+            part = problem.path[:-1] if problem.path[-1] == "kind" else problem.path
+            return all(rule.startswith(REQUIRED) and path[: len(part)] == part for path, rule in new)
         if problem.rule not in (REQUIRED, _UNKNOWN):
             return not new
+        depth = len(problem.path)
         return not any(
             rule == _UNKNOWN or rule.startswith(_NO_KIND) or path[:depth] == problem.path
             for path, rule in new

@@ -24,7 +24,7 @@ _PLAIN: dict[str, list[Any]] = {
 
 
 def start_values(text: str, path: SpecPath) -> list[Any]:
-    """Values for the last key of a path, in the order in which to try them."""
+    """Values for the last key of a path, in the order in which to try them: first those of presets with the same kind."""
     key = str(path[-1])
     if key in _PLAIN:
         return _PLAIN[key]
@@ -38,10 +38,11 @@ def start_values(text: str, path: SpecPath) -> list[Any]:
         data = data.get(part) if isinstance(data, Mapping) else None
     if isinstance(data, Mapping):
         kind = data.get("kind")
-    values_of_kind = _by_kind().get((kind, key)) or _by_kind().get((None, key), [])
+    by_kind = _by_kind()
+    values = [*by_kind.get((kind, key), ()), *by_kind.get((None, key), ())]
     if key == "hidden" and isinstance(width, int):
-        return [4 * width, *values_of_kind]
-    return values_of_kind
+        return [4 * width, *values]
+    return values
 
 
 def prepare_start_values() -> None:

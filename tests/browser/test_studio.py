@@ -87,6 +87,34 @@ def test_a_problem_is_fixed_by_its_button_and_the_last_figures_stay(studio: Stud
     assert "stale" not in str(studio.browser.one("#figures").get_attribute("class"))
 
 
+def test_a_problem_is_marked_no_more_though_an_edit_overtakes_the_answer_that_solves_it(
+    studio: StudioPage,
+) -> None:
+    studio.open()
+    for old, new in (("heads: 12", "heads: 16"), ("heads: 16", "heads: 13")):
+        studio.type(old, new)
+        time.sleep(0.6)  # edits in quick succession are undone together
+    studio.until(lambda: studio.browser.all(".cm-lint-marker-error"))
+    studio.browser.run(
+        """
+        const { parse } = JSON;
+        JSON.parse = (text) => {
+          const answer = parse(text);
+          if (answer.part === "spec") {
+            JSON.parse = parse;
+            document.getElementById("undo").click();
+          }
+          return answer;
+        };
+        document.getElementById("undo").click();
+        """
+    )
+    studio.until(lambda: "heads: 12" in studio.browser.one(".cm-content").text)
+    studio.settle()
+    assert studio.browser.all(".cm-lint-marker-error") == []
+    assert not studio.browser.one("#problems").is_displayed()
+
+
 def test_parts_and_keys_lead_to_each_other(studio: StudioPage) -> None:
     studio.open()
     part = "#picture [data-keys='decoder.block.feed_forward']"

@@ -150,10 +150,10 @@ function lengths(context) {
 }
 
 function problems(found, text) {
+  if (text === editor.text) editor.diagnose(found); // also where nothing else changes: the answer before may have come after an edit
   if (!found.length && state.problems && !state.problems.length) return;
   state.problems = found;
   state.valid = !found.length;
-  if (text === editor.text) editor.diagnose(found);
   figures.stale(found.length > 0);
   at("view-controls").disabled = found.length > 0 && !state.spec;
   const box = at("problems");

@@ -64,6 +64,25 @@ def test_a_problem_has_a_fix(fixes_of: Labels, old: str, new: str, where: str, l
     assert label in labels[where]
 
 
+@pytest.mark.parametrize("head", ["mlm", "{kind: mlm}"])
+def test_a_head_that_calls_for_a_norm_is_used(fixes_of: Labels, head: str) -> None:
+    text = text_of("bert-base-cased")
+    (line,) = (line for line in text.splitlines() if line.startswith("head:"))
+    labels = fixes_of(text.replace(line, f"head: {head}"))
+    assert labels.popitem()[1] == ["Use masked_language_modeling"]
+    assert (
+        "Set head.norm: {kind: layer_norm}"
+        in fixes_of(text.replace(line, "head: {kind: masked_language_modeling}"))["head.norm"]
+    )
+
+
+def test_a_required_key_has_a_value_of_another_kind_if_none_of_its_own_works(fixes_of: Labels) -> None:
+    text = GPT2.replace("768", "2048").replace(
+        "{kind: multi_head, heads: 12, dropout: 0.1}", "{kind: multi_query}"
+    )
+    assert "Add heads: 16" in fixes_of(text)["decoder.block.attention.heads"]
+
+
 def test_a_dense_feed_forward_becomes_the_expert_of_a_mixture(folder: Path) -> None:
     text = GPT2.replace("kind: mlp", "kind: moe")
     for where, label in (
