@@ -48,6 +48,8 @@ _KEYS = {
     "rope_theta": "rope.freq_base",
     "rope_local_base_freq": "rope.freq_base_swa",
     "rope_scaling.factor": "rope.scaling.factor",
+    "rope_scaling.beta_fast": "rope.scaling.yarn_beta_fast",
+    "rope_scaling.beta_slow": "rope.scaling.yarn_beta_slow",
     "sliding_window": "attention.sliding_window",
     "attn_logit_softcapping": "attn_logit_softcapping",
     "final_logit_softcapping": "final_logit_softcapping",

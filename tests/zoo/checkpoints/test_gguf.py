@@ -363,6 +363,15 @@ def test_keys_that_are_not_modelled_are_refused(key, value, reference, path):
         ),
         ({"rope.freq_base": -1.0}, "llama.rope.freq_base: must be greater than 0\n  value: -1.0\n"),
         ({"rope.scaling.factor": -4.0}, "llama.rope.scaling.factor: must be "),
+        (
+            {
+                "rope.scaling.type": "yarn",
+                "rope.scaling.factor": 2.0,
+                "rope.scaling.original_context_length": 32,
+                "rope.scaling.yarn_beta_fast": 0.5,
+            },
+            "llama.rope.scaling.yarn_beta_fast: must be at least llama.rope.scaling.yarn_beta_slow, which is 1.0\n",
+        ),
     ],
 )
 def test_broken_rules_name_the_keys_of_the_file(metadata, message, reference, path):
