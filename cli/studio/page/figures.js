@@ -26,6 +26,8 @@ export class Figures {
     this.mesh = new MeshCard(this.cards.mesh, devices);
     this.byRole = h("div", {});
     this.baseMenu = h("select", { id: "base", "aria-label": "Base to compare with", on: { change: () => this.compare(this.baseMenu.value) } });
+    this.differences = h("div", {}); // the menu of some hundred bases stays in the page, whose styles would be computed anew
+    this.cards.base.append(h("p", { class: "choose" }, "Base ", this.baseMenu), this.differences);
   }
 
   bases(opened, chosen) {
@@ -107,8 +109,7 @@ export class Figures {
       return [label, each.a === null ? "none" : text(each.a), each.b === null ? "none" : text(each.b),
         h("span", { class: tone }, both ? (each.a === each.b ? "same" : percent(each.b, each.a)) : "")];
     });
-    this.put("base",
-      h("p", { class: "choose" }, "Base ", this.baseMenu),
+    refill(this.differences,
       changes.length
         ? h("ul", { class: "changes" }, changes.map((each) => this.change(each)), more ? h("li", { class: "quiet" }, `and ${more} more`) : null)
         : h("p", { class: "quiet" }, "No difference: edit the spec, or choose another base."),
