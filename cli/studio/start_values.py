@@ -24,7 +24,7 @@ _PLAIN: dict[str, list[Any]] = {
 
 
 def start_values(text: str, path: SpecPath) -> list[Any]:
-    """Values for the last key of a path, those of presets with the same kind first."""
+    """Values for the last key of a path: the values of presets with the same kind come first."""
     key = str(path[-1])
     if key in _PLAIN:
         return _PLAIN[key]
