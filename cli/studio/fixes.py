@@ -138,9 +138,7 @@ def _candidates(text: str, problem: Problem, problems: Sequence[Problem]) -> Ite
         for word in _QUOTED.findall(remedy):
             yield from _meant(text, problem, word)
     removed = re.findall(r"\b[Rr]emove (?:the )?([a-z_]+)\b", remedy)
-    if (
-        problem.rule == _UNKNOWN and path[-1] in removed
-    ):  # more often left over from another kind than meant for one
+    if problem.rule == _UNKNOWN and path[-1] in removed:  # more often left over than meant
         yield f"Remove {path[-1]}", _removing(text, path)
     for key, value in _PAIR.findall(remedy):
         if key in _GRAMMAR:

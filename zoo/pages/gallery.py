@@ -27,13 +27,12 @@ _DATA = re.compile(r'<script type="application/json" id="gallery-data">(.*?)</sc
 _WORKERS, _ENOUGH = 8, 25
 """Most worker processes, and the cards from which on a second one is worth its start."""
 
-
-Progress = Callable[[int, int], None]
+CardProgress = Callable[[int, int], None]
 """Called with the number of cards that are made, and of all to make."""
 
 
 def gallery_page(
-    presets: Sequence[Preset], earlier: str = "", progress: Progress = lambda done, total: None
+    presets: Sequence[Preset], earlier: str = "", progress: CardProgress = lambda done, total: None
 ) -> str:
     """The page of some presets.  Cards that the page ``earlier`` has, and that would be the same, are taken from it."""
     cards = _cards(presets, _kept(earlier), progress)
@@ -88,7 +87,7 @@ def _kept(text: str) -> dict[str, Card]:
         return {}
 
 
-def _cards(presets: Sequence[Preset], kept: Mapping[str, Card], progress: Progress) -> dict[str, Card]:
+def _cards(presets: Sequence[Preset], kept: Mapping[str, Card], progress: CardProgress) -> dict[str, Card]:
     cards, missing = {}, []
     for preset in presets:
         card = kept.get(preset.name)

@@ -203,9 +203,7 @@ class _ReducedCosts:
 
 @remembered
 def _reduced(small: Model) -> _ReducedCosts:
-    traced = TracedModel(
-        small, HALF
-    )  # which counts casts as nothing, and from which sizes in all dtypes follow
+    traced = TracedModel(small, HALF)  # casts cost nothing; sizes in all dtypes follow
     model, stages = traced.model, dict[str, _ReducedStage]()
     for task in cost_tasks(model, small, traced.outputs):
         for name, stage in _stages((traced, task)).items():
