@@ -66,7 +66,8 @@ def _listening(port: int | None) -> socket.socket:
     """A socket on the local address: at the port, or at the first free one."""
     wanted = [port] if port is not None else range(FIRST_PORT, FIRST_PORT + _PORTS)
     for number in wanted:
-        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        # asyncio sends small pieces at once only on sockets that state TCP; else an answer waits 40 ms for the page's receipt
+        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         if sys.platform != "win32":
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
