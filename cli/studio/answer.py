@@ -28,6 +28,9 @@ from zoo.reports.report import Report
 
 Part = tuple[str, Any]
 
+_SHOWN = {"drawing", "training", "devices", "nearest", "fault"}
+"""The parts that are sent at once, with those before them: each time the page is laid out and painted."""
+
 _COUNTED, _COSTED = 100, 16
 """The most kinds of layers whose parameters are counted, and whose costs are traced, while someone types; published models have at
 most 6."""
@@ -75,16 +78,19 @@ class Answers:
         except UserError as error:
             yield "problems", problem_data(question.text, error, self.folder)
             return
-        yield "spec", self._spec(typed)
+        shown: list[Part] = [("spec", self._spec(typed))]
         with closing(self._steps(typed, question)) as steps:
             while is_current():
                 try:
                     step = next(steps, None)
                     if step is None:
                         return
-                    yield from step()
+                    shown += step()
                 except UserError as error:  # such as sizes that the model does not take, which ends the steps
-                    yield "fault", {"message": with_flags(error.text)}
+                    shown.append(("fault", {"message": with_flags(error.text)}))
+                if shown[-1][0] in _SHOWN:
+                    yield from shown
+                    shown.clear()
 
     def _steps(
         self, typed: TypedSpec, question: Question

@@ -11,6 +11,7 @@ export class Drawing {
     this.box = at("picture");
     this.chosen = chosen;
     this.parts = [];
+    this.paths = new Map();
     this.box.addEventListener("click", (event) => {
       const part = event.target.closest("[data-keys]");
       if (part) this.choose(part);
@@ -32,6 +33,7 @@ export class Drawing {
     svg.style.minWidth = `${Math.round(LEAST_SCALE * Number(svg.getAttribute("width")))}px`;
     this.box.replaceChildren(svg);
     this.parts = [...svg.querySelectorAll("[data-keys]")];
+    this.paths = new Map(this.parts.map((part) => [part, part.dataset.keys.split(".")]));
     for (const part of this.parts) {
       const title = part.querySelector("title");
       const texts = [...part.children].filter((each) => each.tagName === "text").map((each) => each.textContent);
@@ -55,16 +57,22 @@ export class Drawing {
     const sizes = { T: length, S: source };
     const number = (text) => Number(text.replaceAll(",", ""));
     for (const [element, text] of this.shapes || []) {
-      element.textContent = text
+      const sized = text
         .replace(/^B batch · .*/, (legend) => legend.slice(10).replace(/\b[TS] [a-z ]+ · /g, ""))
         .replace(/^B\b/, whole(batch))
         .replace(/\(([\d,]+) ([TS]) ([+-]) ([\d,]+)\)/, (_, step, letter, sign, rest) => whole(number(step) * sizes[letter] + (sign === "+" ? 1 : -1) * number(rest)))
         .replace(/ ([TS])\b/, (_, letter) => ` ${whole(sizes[letter])}`);
+      if (element.textContent !== sized) element.textContent = sized; // which would be painted anew
     }
   }
 
   keys(part) {
-    return part.dataset.keys.split(".");
+    return this.paths.get(part);
+  }
+
+  // The number of keys of the parts that hold a path of keys most closely; 0 if none does.
+  depth(path) {
+    return Math.max(0, ...this.parts.map((part) => this.keys(part)).map((keys) => (starts(path, keys) ? keys.length : 0)));
   }
 
   choose(part) {
@@ -76,11 +84,7 @@ export class Drawing {
 
   // Marks the part that a path of keys belongs to: that with the longest of its keys, or all below it.
   link(path, only) {
-    let best = 0;
-    for (const part of this.parts) {
-      const keys = this.keys(part);
-      if (starts(path, keys)) best = Math.max(best, keys.length);
-    }
+    const best = this.depth(path);
     for (const part of this.parts) {
       const keys = this.keys(part);
       const linked = only ? part === only : best ? keys.length === best && starts(path, keys) : path.length > 0 && starts(keys, path);
@@ -88,17 +92,16 @@ export class Drawing {
     }
   }
 
+  // Marks the parts that hold changed keys most closely, and all below changed keys.
   mark(changes) {
+    const depths = changes.map((path) => this.depth(path));
     for (const part of this.parts) {
       const keys = this.keys(part);
-      const deeper = this.parts.some((other) => other !== part && this.keys(other).length > keys.length && starts(this.keys(other), keys));
-      const changed = changes.some((path) => {
-        if (!starts(path, keys)) return starts(keys, path) && path.length > 1;
-        return !deeper || !this.parts.some((other) => this.keys(other).length > keys.length && starts(path, this.keys(other)));
-      });
+      const changed = changes.some((path, i) => (starts(path, keys) ? keys.length === depths[i] : starts(keys, path) && path.length > 1));
       part.classList.toggle("changed", changed);
     }
     const legend = at("legend");
+    if (legend.hasChildNodes() === changes.length > 0) return;
     legend.replaceChildren(...(changes.length ? [h("span", { class: "key changed" }), " differs from the base"] : []));
   }
 

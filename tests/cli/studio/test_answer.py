@@ -166,8 +166,7 @@ def test_a_wrong_spec_is_answered_by_its_problems_alone(page: Page) -> None:
 
 def test_an_answer_that_is_overtaken_ends(answers: Answers) -> None:
     question = Question(text_of("tiny-gpt"), "tiny-gpt", "", 1, None, "fp16")
-    parts = [name for name, _ in answers.parts(question, lambda: False)]
-    assert parts == ["spec"]
+    assert not list(answers.parts(question, lambda: False))
 
 
 def many_kinds(count: int) -> str:
