@@ -220,7 +220,9 @@ class _Pass(TorchFunctionMode):
             values = self._calibrated.whole(name, weight)
             values = values if scales is None else values / scales.multipliers
             products = self._products(x, scales)
-            self._calibrated.keep(name, rounding, gptq(rounding.blocks, values, products, rounding.dtype))
+            with torch._C.DisableTorchFunction():  # this mode takes as long as a small operation
+                codes = gptq(rounding.blocks, values, products, rounding.dtype)
+            self._calibrated.keep(name, rounding, codes)
             self._done += 1
             self._on_progress(self._done)
             rounded = self._calibrated.restored(name, width)
