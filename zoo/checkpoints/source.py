@@ -147,21 +147,19 @@ class CheckpointWeights(WeightSource):
         return (origin.path, *extent)
 
     def codes(self, name: str) -> Codes | None:
-        """Return the codes of a quantized matrix, in the parameter's order of rows; None for other tensors."""
+        """Return the codes of a quantized matrix, or of stacked ones, in the parameter's order of rows; None for other tensors."""
         location = self._locations.get(name)
-        if (
-            location is None
-            or len(location.stored) > 1
-            or location.slot.field
-            or not location.slot.transform.by_rows
-        ):
+        if location is None or len(location.stored) > 1 or location.slot.field:
             return None
         (origin,) = location.stored
         stored = origin.codes() if isinstance(origin, Packed) else None
-        if stored is None or len(location.shapes[location.slot.index]) != 2:
+        shape = location.shapes[location.slot.index]
+        if stored is None or len(stored.lines) != len(shape):
             return None
-        width = location.shapes[location.slot.index][1]
-        order = location.order(stored.count)
+        order = location.order(stored.lines)
+        if order is None:
+            return None
+        width = shape[-1]
         return Codes(stored.blocks, functools.partial(_in_order, stored, order, max(1, CODES // width)))
 
     def format(self, name: str) -> str | None:
