@@ -92,23 +92,23 @@ def _qmoe(experts: MixtureCall, activation: Mapping[str, Any]) -> Value:
     """
     call, blocks, down = experts.call, experts.blocks, experts.down
     assert blocks is not None
-    if experts.logits is None:
+    weighed = experts.logits is None and call.graph.target.weighs_experts
+    if weighed:
         scores = experts.per_expert(experts.weights.value, 0.0)
-        weights: list[Value | None] = [*[None] * 6, scores]
     else:
-        scores, weights = experts.rows(experts.logits), []
+        scores = _chosen_logits(experts) if experts.logits is None else experts.rows(experts.logits)
     form: dict[str, Any] = {"accuracy_level": ACCURACY_LEVEL, "weights_prepacked": 0}
-    factors: list[Value | None] = []
+    rest: list[Value | None] = [*[None] * 6, scores] if weighed else []
     if blocks.floats:
         form = {"quant_type": MXFP4}
-        factors = [*[None] * (7 - len(weights)), *[call.graph.constant([1.0] * experts.count, torch.float32)] * 2]
+        rest = [*rest, *[None] * (7 - len(rest)), *[call.graph.constant([1.0] * experts.count, torch.float32)] * 2]
     mixed: Value = call.op(
         "QMoE", experts.x.value, scores, *codes(call, experts.gate_first, blocks), experts.first_bias(),
-        *codes(call, [down], blocks), down.bias_value, *weights, *factors,
-        domain=CONTRIB, k=experts.choices, normalize_routing_weights=int(not weights),
+        *codes(call, [down], blocks), down.bias_value, *rest,
+        domain=CONTRIB, k=experts.choices, normalize_routing_weights=int(not weighed),
         expert_weight_bits=blocks.bits, block_size=blocks.size, **form, **activation,
     )  # fmt: skip
-    return mixed if weights else _times_total(experts, mixed, 1)
+    return mixed if weighed else _times_total(experts, mixed, 1)
 
 
 def _times_total(experts: MixtureCall, mixed: Value, parts: int) -> Value:
