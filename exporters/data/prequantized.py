@@ -35,7 +35,9 @@ def prequantized_weights(
             codes = source.codes(name)
             blocks = None if codes is None else codes.blocks
             able: tuple[str, ...] = ()
-            if blocks is not None and (name in experts if blocks.floats else _is_whole(target, tensor, blocks)):
+            if blocks is not None and (
+                name in experts if blocks.floats else _is_whole(target, tensor, blocks)
+            ):
                 able = _precisions_that_keep(target, name, blocks)
             names_by_form.setdefault((form, blocks, able), []).append(name)
     return tuple(
@@ -57,7 +59,9 @@ def _is_whole(target: Target, tensor: Tensor, blocks: Blocks) -> bool:
 
 def _precisions_that_keep(target: Target, name: str, blocks: Blocks) -> tuple[str, ...]:
     return tuple(
-        candidate.name for candidate in PRECISIONS.values() if holds(target, name, blocks, candidate)
+        candidate.name
+        for candidate in PRECISIONS.values()
+        if candidate.name not in target.unsupported_precisions and holds(target, name, blocks, candidate)
     )
 
 

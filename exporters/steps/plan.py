@@ -71,7 +71,9 @@ class Plan:
         )
         if request.source is None:
             return plan
-        quantized = prequantized_weights(plan.model, request.source, plan.target, plan.precision, plan.adapted)
+        quantized = prequantized_weights(
+            plan.model, request.source, plan.target, plan.precision, plan.adapted
+        )
         return replace(plan, quantized=quantized)
 
     def for_spec(self, spec: Model) -> Plan:

@@ -53,7 +53,9 @@ def block_floats(
 
     def values() -> Tensor:
         numbers, factors = (tensor.mT if by_rows else tensor for tensor in map(values_of, (weight, scale)))
-        blocks = (decoded(apart(numbers)) if weight.kind == "U8" else numbers.float()).unflatten(-1, (-1, size))
+        blocks = (decoded(apart(numbers)) if weight.kind == "U8" else numbers.float()).unflatten(
+            -1, (-1, size)
+        )
         if scale.kind == "U8":
             made = torch.ldexp(blocks, factors.int()[..., None] - 127)
         else:

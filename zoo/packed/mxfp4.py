@@ -44,7 +44,7 @@ def read_mxfp4(
         check_rank(blocks, 4)
         for stored in (blocks, scales):
             check_kind(stored, ("U8",))
-        experts, rows, count, packed = blocks.shape
+        experts, rows, count, _ = blocks.shape
         check_shape(scales, (experts, rows, count), f"{name} has {count} blocks in each of {rows} rows")
         check_shape(blocks, (experts, rows, count, SIZE // 2), "blocks have 32 values of 4 bits")
         yield name, None
@@ -82,7 +82,9 @@ class _Experts:
         read = functools.partial(_lines, start=start, stop=stop)
         codes, scales = apart(read(self.pairs)), read(self.scales)
         count = self.scales.shape[-1]
-        return Quantized(codes.view(-1, count, SIZE), scales.view(torch.float8_e8m0fnu), torch.zeros_like(scales))
+        return Quantized(
+            codes.view(-1, count, SIZE), scales.view(torch.float8_e8m0fnu), torch.zeros_like(scales)
+        )
 
 
 def _lines(stored: StoredTensor, start: int, stop: int) -> Tensor:

@@ -101,7 +101,11 @@ def _qmoe(experts: MixtureCall, activation: Mapping[str, Any]) -> Value:
     rest: list[Value | None] = [*[None] * 6, scores] if weighed else []
     if blocks.floats:
         form = {"quant_type": MXFP4}
-        rest = [*rest, *[None] * (7 - len(rest)), *[call.graph.constant([1.0] * experts.count, torch.float32)] * 2]
+        rest = [
+            *rest,
+            *[None] * (7 - len(rest)),
+            *[call.graph.constant([1.0] * experts.count, torch.float32)] * 2,
+        ]
     mixed: Value = call.op(
         "QMoE", experts.x.value, scores, *codes(call, experts.gate_first, blocks), experts.first_bias(),
         *codes(call, [down], blocks), down.bias_value, *rest,

@@ -25,7 +25,9 @@ def write_gpt_oss(
 
     def experts(name: str, rows: int, columns: int) -> None:
         shape = (EXPERTS, rows, columns // 32)
-        tensors[f"{name}_blocks"] = torch.randint(0, 256, (*shape, 16), generator=generator, dtype=torch.uint8)
+        tensors[f"{name}_blocks"] = torch.randint(
+            0, 256, (*shape, 16), generator=generator, dtype=torch.uint8
+        )
         tensors[f"{name}_scales"] = torch.randint(*exponents, shape, generator=generator, dtype=torch.uint8)
         floats(f"{name}_bias", EXPERTS, rows)
 
