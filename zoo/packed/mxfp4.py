@@ -91,5 +91,5 @@ def _lines(stored: StoredTensor, start: int, stop: int) -> Tensor:
     """Some rows of the experts, whose axes are the first two of a tensor of bytes: N K."""
     assert stored.extent is not None
     width = math.prod(stored.shape[2:])
-    place = stored.extent[0] + start * width, (stop - start) * width
-    return read_bytes(stored.path, stored.name, place).view(-1, width)
+    extent = stored.extent[0] + start * width, (stop - start) * width
+    return read_bytes(stored.path, stored.name, extent).view(-1, width)

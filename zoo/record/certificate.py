@@ -126,13 +126,19 @@ def certify(directory: str | Path, provider: str | None = None, load: Load | Non
         )
     elif not certificate.faults:
         os.environ.update({name: value for name, value in environment.items() if name in VARIABLES})
-        chosen = [provider] if provider else _usable(providers)
-        only = "" if CPU in providers else ", ".join(providers)
-        if only and load is None and not any(PROVIDERS[name][0] in providers for name in chosen):
-            certificate.note = f"Only {only} runs its graphs."
-        else:
-            _replay(root, certificate, load or partial(_load, root, certificate, providers=chosen), only)
+        _replay_on(root, certificate, [provider] if provider else _usable(providers), load, providers)
     return certificate
+
+
+def _replay_on(
+    root: Path, certificate: Certificate, chosen: list[str], load: Load | None, providers: list[str]
+) -> None:
+    """Run the recorded calls on chosen providers, or as ``load`` loads them, of those that the export is for."""
+    only = "" if CPU in providers else ", ".join(providers)
+    if only and load is None and not any(PROVIDERS[name][0] in providers for name in chosen):
+        certificate.note = f"Only {only} runs its graphs."
+        return
+    _replay(root, certificate, load or partial(_load, root, certificate, providers=chosen), only)
 
 
 def _replay(root: Path, certificate: Certificate, load: Load, only: str) -> None:

@@ -22,7 +22,7 @@ OWN_BLOCK_SIZES = (LEAST_BLOCK, *BLOCK_SIZES, 256)
 """The block sizes of quantized checkpoints that the operations support."""
 
 TILE = 64
-"""QMoE's kernels read experts of 4-bit floats in tiles of so many rows and columns (``interleave tile`` in ONNX Runtime's
+"""The rows and columns of a tile of 4-bit floats in QMoE's kernels: experts have whole tiles (``kInterleaveKTile`` in ONNX Runtime's
 ``contrib_ops/cuda/moe/moe_quantization.cc``)."""
 
 LEAST = 32
@@ -115,7 +115,7 @@ def modules_of(names: Iterable[str]) -> set[str]:
 
 
 def in_tiles(shape: tuple[int, ...]) -> bool:
-    """Whether QMoE can read matrices of this shape as 4-bit floats; those of a reduced model may be too narrow."""
+    """Whether matrices have whole tiles, which those of a reduced model may lack."""
     return all(side % TILE == 0 for side in shape[-2:])
 
 

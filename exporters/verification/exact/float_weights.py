@@ -16,7 +16,7 @@ from onnx import GraphProto, NodeProto, TensorProto, helper, numpy_helper
 from zoo.weights.float4 import MAGNITUDES
 
 BIAS = 127
-"""What is added to exponents in the file; 255 stands for NaN."""
+"""The offset of exponents in the file, where 255 stands for NaN."""
 
 
 def float_weights(

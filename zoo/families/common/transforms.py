@@ -117,7 +117,7 @@ class Transposed:
     @property
     def by_columns(self) -> bool:
         """Whether the matrices of all experts consist of whole columns of the stored tensor, in any order."""
-        return self.inner is SAME or getattr(self.inner, "axis", None) == 1
+        return self.inner in (SAME, Stacked(1), Interleaved(1))
 
     def stored_shape(self, shapes: Sequence[Shape]) -> Shape:
         *outer, rows, columns = self.inner.stored_shape(shapes)
