@@ -115,7 +115,7 @@ def modules_of(names: Iterable[str]) -> set[str]:
 
 
 def in_tiles(shape: tuple[int, ...]) -> bool:
-    """Whether matrices have whole tiles, which those of a reduced model may lack."""
+    """Whether the sides of matrices are multiples of :data:`TILE`."""
     return all(side % TILE == 0 for side in shape[-2:])
 
 
