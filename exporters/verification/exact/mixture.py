@@ -37,9 +37,10 @@ def exact_mixture(node: NodeProto, graph: GraphProto) -> Iterator[NodeProto]:
     x, scores, first, first_scale, first_bias, second, second_scale, second_bias = [*node.input, ""][:8]
     graph.initializer.append(numpy_helper.from_array(np.array([-1]), f"{name}:last"))
     dims = {weight.name: list(weight.dims) for weight in graph.initializer}
-    width = dims[second_scale][1]
+    floats = reads_floats(node)
+    width = dims[second_scale if floats else second][1]  # codes of floats have turned rows
     for index, (codes, scale) in enumerate(((first, first_scale), (second, second_scale))):
-        if reads_floats(node):
+        if floats:
             yield from float_weights(f"{name}:{codes}", codes, scale, node.input[_FACTORS + index], graph)
         else:
             yield from _integer_weights(name, codes, scale, dims[codes], options["block_size"], graph)
