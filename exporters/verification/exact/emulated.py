@@ -16,6 +16,7 @@ from onnx import NodeProto, TensorProto, helper
 
 from exporters.graph.dtypes import DTYPES
 from exporters.target.float_experts import reads_floats
+from exporters.verification.exact.float_weights import float_weights
 from exporters.verification.exact.mixture import exact_mixture
 
 _FLOATS = (0, 1, 4, 7)
@@ -28,8 +29,9 @@ def emulated_file(path: Path, dtype: torch.dtype) -> Iterator[Path]:
     temporary = path.with_name(f".emulated.{path.name}")
     try:
         model = onnx.load(path, load_external_data=False)
-        temporary.write_bytes(emulated(model, DTYPES[dtype]).SerializeToString())
-        yield temporary
+        with float_weights(path, model):
+            temporary.write_bytes(emulated(model, DTYPES[dtype]).SerializeToString())
+            yield temporary
     finally:
         temporary.unlink(missing_ok=True)
 

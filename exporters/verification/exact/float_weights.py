@@ -1,4 +1,4 @@
-"""Experts of 4-bit floats as standard operations of ONNX compute them in float32: what QMoE reads from the data file.
+"""Experts of 4-bit floats as float32 in a temporary file: what QMoE reads from the data file of an export.
 
 Shapes: experts E, rows N, width K, exponents of a row B. The file has two rows' codes of a column in a byte, E K N/2, the first in the
 lower bits; exponents plus 127, E N B; and a factor for every expert. Source: ``QMoEDequantizeFp4WeightsKernel`` in ONNX Runtime's
@@ -8,52 +8,78 @@ lower bits; exponents plus 127, E N B; and a factor for every expert. Source: ``
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import onnx
 from numpy.typing import NDArray
-from onnx import GraphProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx import TensorProto, numpy_helper
 
+from exporters.target.float_experts import reads_floats
 from zoo.weights.float4 import MAGNITUDES
 
 BIAS = 127
 """The offset of exponents in the file, where 255 stands for NaN."""
 
+SIGNED = np.array([*MAGNITUDES, *(-magnitude for magnitude in MAGNITUDES)], np.float32)
+PAIRS = np.stack((SIGNED[np.arange(256) & 15], SIGNED[np.arange(256) >> 4]), -1)
+"""The two values of each byte."""
 
-def float_weights(
-    made: str, codes: str, exponents: str, factors: str, graph: GraphProto
-) -> Iterator[NodeProto]:
-    """Yield the nodes that compute matrices, E N K, as the value ``made``; constants are added to the graph."""
-    tensors = {tensor.name: tensor for tensor in graph.initializer}
-    tensors[exponents].data_type = TensorProto.UINT8  # the same bytes: the CPU provider casts no exponents
-    (count, width, _), (_, rows, blocks) = tensors[codes].dims, tensors[exponents].dims
-    for label, value in (
-        ("low table", _values(np.arange(256) & 15)),
-        ("high table", _values(np.arange(256) >> 4)),
-        ("power table", np.append(np.ldexp(np.float32(1), np.arange(255) - BIAS), np.float32("nan"))),
-        ("last", np.array([-1])),
-        ("turned", np.array([count, width, rows])),
-        ("split", np.array([count, rows, blocks, -1])),
-        ("single", np.array([count, 1, 1, 1])),
-        ("whole", np.array([count, rows, width])),
-    ):
-        graph.initializer.append(numpy_helper.from_array(value, f"{made}:{label}"))
-    yield helper.make_node("Cast", [codes], [f"{made}:pairs"], to=TensorProto.INT32)
-    for half in ("low", "high"):
-        yield helper.make_node("Gather", [f"{made}:{half} table", f"{made}:pairs"], [f"{made}:{half}"])
-        yield helper.make_node("Unsqueeze", [f"{made}:{half}", f"{made}:last"], [f"{made}:{half} rows"])
-    yield helper.make_node("Concat", [f"{made}:low rows", f"{made}:high rows"], [f"{made}:both"], axis=-1)
-    yield helper.make_node("Reshape", [f"{made}:both", f"{made}:turned"], [f"{made}:columns"])
-    yield helper.make_node("Transpose", [f"{made}:columns"], [f"{made}:rows"], perm=[0, 2, 1])
-    yield helper.make_node("Reshape", [f"{made}:rows", f"{made}:split"], [f"{made}:blocks"])
-    yield helper.make_node("Cast", [exponents], [f"{made}:exponents"], to=TensorProto.INT32)
-    yield helper.make_node("Gather", [f"{made}:power table", f"{made}:exponents"], [f"{made}:powers"])
-    yield helper.make_node("Unsqueeze", [f"{made}:powers", f"{made}:last"], [f"{made}:scale"])
-    yield helper.make_node("Mul", [f"{made}:blocks", f"{made}:scale"], [f"{made}:scaled"])
-    yield helper.make_node("Reshape", [factors, f"{made}:single"], [f"{made}:factors"])
-    yield helper.make_node("Mul", [f"{made}:scaled", f"{made}:factors"], [f"{made}:exact"])
-    yield helper.make_node("Reshape", [f"{made}:exact", f"{made}:whole"], [made])
+POWERS = np.append(np.ldexp(np.float32(1), np.arange(255) - BIAS), np.float32("nan"))
+
+MATRICES = ((2, 3, 15), (5, 6, 16))
+"""The indices of QMoE's inputs of codes, exponents and factors, for both matrices of an expert."""
 
 
-def _values(codes: NDArray[np.int64]) -> NDArray[np.float32]:
-    table = np.array([*MAGNITUDES, *(-magnitude for magnitude in MAGNITUDES)], np.float32)
-    return table[codes]
+@contextmanager
+def float_weights(path: Path, model: onnx.ModelProto) -> Iterator[None]:
+    """Replace the codes of a graph by matrices, E N K, in a temporary file beside the graph, which is removed at the end.
+
+    One expert is in memory at a time.
+    """
+    mixtures = [node for node in model.graph.node if reads_floats(node)]
+    temporary = path.with_name(f".experts.{path.name}.data")
+    try:
+        if mixtures:
+            tensors, unread = {tensor.name: tensor for tensor in model.graph.initializer}, set[str]()
+            with temporary.open("wb") as file:
+                for node in mixtures:
+                    for inputs in MATRICES:
+                        codes, exponents, factors = (tensors[node.input[index]] for index in inputs)
+                        _dequantize(codes, exponents, factors, path.parent, file)
+                        unread.add(exponents.name)
+            kept = [tensor for tensor in model.graph.initializer if tensor.name not in unread]
+            del model.graph.initializer[:]
+            model.graph.initializer.extend(kept)
+        yield
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _dequantize(
+    codes: TensorProto, exponents: TensorProto, factors: TensorProto, directory: Path, file: Any
+) -> None:
+    """Append matrices to a file, and make the tensor of their codes one of floats there."""
+    (count, width, _), (_, rows, blocks) = codes.dims, exponents.dims
+    packed = _stored(codes, directory).reshape(count, width, rows // 2)
+    powers = _stored(exponents, directory).reshape(count, rows, blocks)
+    start = file.tell()
+    for pairs, stored, factor in zip(packed, powers, numpy_helper.to_array(factors), strict=True):
+        scales = np.repeat(POWERS[stored] * factor, width // blocks, -1)  # N K
+        file.write(np.multiply(PAIRS[pairs].reshape(width, rows).T, scales, order="C").data)
+    name = codes.name
+    codes.Clear()
+    codes.name, codes.data_type, codes.data_location = name, TensorProto.FLOAT, TensorProto.EXTERNAL
+    codes.dims.extend((count, rows, width))
+    extent = {"location": Path(file.name).name, "offset": start, "length": file.tell() - start}
+    for key, value in extent.items():
+        codes.external_data.add(key=key, value=str(value))
+
+
+def _stored(tensor: TensorProto, directory: Path) -> NDArray[np.uint8]:
+    """The bytes of a tensor, which stay in the data file until they are read."""
+    entries = {entry.key: entry.value for entry in tensor.external_data}
+    data, shape = directory / entries["location"], (int(entries["length"]),)
+    return np.memmap(data, np.uint8, "r", int(entries.get("offset", 0)), shape)

@@ -26,6 +26,7 @@ from exporters.graph.values import STATED_ROUNDING, Graph
 from exporters.target import targets
 from exporters.target.float_experts import reads_floats
 from exporters.target.session_options import FLOAT32_LEVEL
+from exporters.verification.exact.float_weights import float_weights
 from exporters.verification.exact.mixture import exact_mixture
 from exporters.verification.exact.qdq import StaticInputs
 
@@ -59,9 +60,10 @@ def exact_file(
     """Yield the path of the exact form of a graph, a temporary file in the same directory."""
     temporary = path.with_name(f".exact.{path.name}")
     try:
-        model = exact(onnx.load(path, load_external_data=False), half, unrounded)
-        temporary.write_bytes(model.SerializeToString())
-        yield temporary
+        model = onnx.load(path, load_external_data=False)
+        with float_weights(path, model):
+            temporary.write_bytes(exact(model, half, unrounded).SerializeToString())
+            yield temporary
     finally:
         temporary.unlink(missing_ok=True)
 

@@ -13,7 +13,6 @@ from onnx import GraphProto, NodeProto, TensorProto, helper, numpy_helper
 
 from exporters.target.float_experts import reads_floats
 from exporters.target.targets import CONTRIB
-from exporters.verification.exact.float_weights import float_weights
 
 OWN = frozenset(
     (
@@ -23,35 +22,31 @@ OWN = frozenset(
 )  # fmt: skip
 """The attributes of QMoE that MoE lacks, or that take another value."""
 
-_FACTORS = 15
-"""The index of the first of two inputs with a factor for every expert."""
-
 
 def exact_mixture(node: NodeProto, graph: GraphProto) -> Iterator[NodeProto]:
     """Yield the nodes that replace one; constants are added to the graph.
 
-    QMoE takes logits, as MoE does, or plain weights, whose sum is then a factor of the result.
+    QMoE takes logits, as MoE does, or plain weights, whose sum is then a factor of the result. Experts of 4-bit floats are matrices
+    already (:mod:`exporters.verification.exact.float_weights`).
     """
     name = node.output[0]
     options = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
     x, scores, first, first_scale, first_bias, second, second_scale, second_bias = [*node.input, ""][:8]
     graph.initializer.append(numpy_helper.from_array(np.array([-1]), f"{name}:last"))
     dims = {weight.name: list(weight.dims) for weight in graph.initializer}
-    floats = reads_floats(node)
-    width = dims[second_scale if floats else second][1]  # codes of floats have turned rows
-    for index, (codes, scale) in enumerate(((first, first_scale), (second, second_scale))):
-        if floats:
-            yield from float_weights(f"{name}:{codes}", codes, scale, node.input[_FACTORS + index], graph)
-        else:
+    made = [first, second]
+    if not reads_floats(node):
+        made = [f"{name}:{codes}" for codes in made]
+        for codes, scale in ((first, first_scale), (second, second_scale)):
             yield from _integer_weights(name, codes, scale, dims[codes], options["block_size"], graph)
     attributes = {key: value for key, value in options.items() if key not in OWN}
-    inputs = [f"{name}:{first}", first_bias, f"{name}:{second}", second_bias]
+    inputs = [made[0], first_bias, made[1], second_bias]
     if options["normalize_routing_weights"]:
         yield _mixture([x, scores, *inputs], name, attributes, name=node.name)
         return
     for label, value in (
         ("least", np.array(np.finfo(np.float32).tiny, np.float32)),
-        ("rows", np.array([-1, width])),
+        ("rows", np.array([-1, dims[second][1]])),
     ):
         graph.initializer.append(numpy_helper.from_array(value, f"{name}:{label}"))
     yield helper.make_node("Max", [scores, f"{name}:least"], [f"{name}:positive"])

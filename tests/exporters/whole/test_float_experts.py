@@ -27,8 +27,8 @@ from exporters.runtime.exported import open_export
 from exporters.steps.manifest import Export
 from exporters.steps.options import ExportOptions
 from exporters.target.providers import CUDA
-from exporters.verification.exact.emulated import emulated
-from exporters.verification.exact.graph import exact
+from exporters.verification.exact.emulated import emulated_file
+from exporters.verification.exact.graph import exact_file
 from exporters.verification.result import EMULATED, VerificationError
 from specs.base.errors import UserError
 from tests.zoo.checkpoints.gpt_oss_checkpoint import EXPERTS, write_gpt_oss
@@ -304,7 +304,7 @@ def test_damaged_experts_are_named(leaf: str, change: Any, message: str, tmp_pat
 # ------------------------------------------------------------------------------------------------ emulation
 
 
-def test_the_emulation_multiplies_by_the_factor_of_each_expert() -> None:
+def test_the_emulation_multiplies_by_the_factor_of_each_expert(tmp_path: Path) -> None:
     """Two experts with factors 2 and 3, a code and an exponent for each value, and an exponent of 0 for zeros."""
     import onnxruntime
 
@@ -333,12 +333,15 @@ def test_the_emulation_multiplies_by_the_factor_of_each_expert() -> None:
     )
     opsets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
     model = helper.make_model(graph, opset_imports=opsets, ir_version=12)
+    onnx.save(model, tmp_path / "x.onnx", save_as_external_data=True, location="x.data", size_threshold=100)
     matrices = values_of(codes, exponents) * factors[:, None, None]
     wanted = [
         np.maximum(row @ matrices[best], 0) @ matrices[best]
         for row, best in zip(x, scores.argmax(-1), strict=True)
     ]
-    for form in (exact(model, None, {}), emulated(model, TensorProto.FLOAT)):
-        session = onnxruntime.InferenceSession(form.SerializeToString(), providers=["CPUExecutionProvider"])
+    for form in (exact_file(tmp_path / "x.onnx"), emulated_file(tmp_path / "x.onnx", torch.float32)):
+        with form as file:
+            session = onnxruntime.InferenceSession(file, providers=["CPUExecutionProvider"])
         (mixed,) = session.run(None, {"x": x, "scores": scores})
         np.testing.assert_allclose(mixed, wanted, rtol=1e-5, atol=1e-3)
+    assert {file.name for file in tmp_path.iterdir()} == {"x.onnx", "x.data"}
