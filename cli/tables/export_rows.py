@@ -113,6 +113,8 @@ def _fitting(words: Iterator[str] | Sequence[str] | dict[str, None], used: int =
 
 def verification_row(screen: Screen, verification: Verification) -> None:
     """Print the verdict, the largest difference and what is allowed there, the cases, and the runtime."""
+    from exporters.verification.result import EMULATED
+
     comparisons = verification.comparisons
     cases = len({comparison.case for comparison in comparisons})
     provider = verification.provider.removesuffix("ExecutionProvider")
@@ -132,6 +134,8 @@ def verification_row(screen: Screen, verification: Verification) -> None:
     lines += reduced(verification.subject)
     if verification.not_run:
         lines.append(doubtful(f"not tested on {verification.not_run.removesuffix('ExecutionProvider')}"))
+    if verification.ran == EMULATED:
+        lines.append(doubtful(f"run: {verification.ran}"))
     if inconclusive := len(verification.in_rounding):
         lines.append(
             doubtful(

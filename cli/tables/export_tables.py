@@ -107,7 +107,9 @@ def _verdict(comparison: OutputComparison) -> Cell:
 def quantized_lines(manifest: Manifest) -> Iterator[tuple[str, bool]]:
     """One line per quantized format of the checkpoint, and whether the export keeps its codes."""
     from exporters.graph.precisions import PRECISIONS
+    from exporters.target.targets import TARGETS
 
+    readers = [name for name, target in TARGETS.items() if target.float_experts]
     for group in manifest.quantized:
         count = f"{len(group.weights)} {group.format} weight{'s' if len(group.weights) > 1 else ''}"
         if group.carried:
@@ -116,6 +118,8 @@ def quantized_lines(manifest: Manifest) -> Iterator[tuple[str, bool]]:
         rounded = "" if manifest.precision == "fp32" else f", then stored as {manifest.precision}"
         able = " or ".join(f"--precision {name}" for name in group.carried_by)
         remedy = f" (pass {able} to keep the codes)" if able and PRECISIONS[manifest.precision].bits else ""
+        if group.blocks is not None and group.blocks.floats and manifest.target not in readers:
+            remedy = f" (only --target {' or '.join(readers)} has a kernel for their codes)"
         yield f"{count}: dequantized{rounded}{remedy}", not rounded
 
 

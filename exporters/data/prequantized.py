@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import asdict
 
-from torch import nn
+from torch import Tensor, nn
 
+from exporters.data.float_experts import float_experts
 from exporters.graph.precisions import PRECISIONS, Precision, holds
 from exporters.target.targets import Target
 from zoo.core.tensors import weight_tensors
@@ -19,16 +20,25 @@ Key = tuple[str, Blocks | None, tuple[str, ...]]
 
 
 def prequantized_weights(
-    model: nn.Module, source: WeightSource, target: Target, precision: Precision
+    model: nn.Module,
+    source: WeightSource,
+    target: Target,
+    precision: Precision,
+    adapted: Set[str] = frozenset(),
 ) -> tuple[QuantizedRecord, ...]:
-    """The weights of a model that a source stores quantized, grouped by format."""
+    """The weights of a model that a source stores quantized, grouped by format; adapters may change the products of those
+    ``adapted``."""
     names_by_form: dict[Key, list[str]] = {}
+    experts = float_experts(model, source, target, adapted)
     for name, tensor in weight_tensors(model):
         if (form := source.format(name)) is not None:
             codes = source.codes(name)
             blocks = None if codes is None else codes.blocks
-            whole = blocks is None or target.undivided != "floats" or blocks.divides(tensor.shape[-1])
-            able = () if blocks is None or not whole else _precisions_that_keep(target, name, blocks)
+            able: tuple[str, ...] = ()
+            if blocks is not None and (
+                name in experts if blocks.floats else _is_whole(target, tensor, blocks)
+            ):
+                able = _precisions_that_keep(target, name, blocks)
             names_by_form.setdefault((form, blocks, able), []).append(name)
     return tuple(
         QuantizedRecord(
@@ -42,9 +52,16 @@ def prequantized_weights(
     )
 
 
+def _is_whole(target: Target, tensor: Tensor, blocks: Blocks) -> bool:
+    """Whether a matrix is in whole blocks, where a target needs that."""
+    return target.undivided != "floats" or blocks.divides(tensor.shape[-1])
+
+
 def _precisions_that_keep(target: Target, name: str, blocks: Blocks) -> tuple[str, ...]:
     return tuple(
-        candidate.name for candidate in PRECISIONS.values() if holds(target, name, blocks, candidate)
+        candidate.name
+        for candidate in PRECISIONS.values()
+        if candidate.name not in target.unsupported_precisions and holds(target, name, blocks, candidate)
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import onnx
+import torch
 from onnx import helper, numpy_helper
 
 from exporters.data.data_file import Region
@@ -17,6 +18,9 @@ from exporters.graph.values import Body, Graph, Node, Parameter, Value
 
 IR_VERSIONS = {18: 8, 20: 9, 21: 10, 22: 10, 23: 11, 24: 12, 27: 13}
 """The IR version that came with each opset in use: older runtimes refuse newer ones."""
+
+_EXPONENTS_SINCE = 12
+"""The first IR version with the type of exponents alone, FLOAT8E8M0."""
 
 
 def model_proto(graph: Graph, regions: Mapping[str, Region], data_file: str) -> onnx.ModelProto:
@@ -37,9 +41,9 @@ def model_proto(graph: Graph, regions: Mapping[str, Region], data_file: str) -> 
         helper.make_opsetid("", graph.opset),
         *(helper.make_opsetid(name, 1) for name in sorted(graph.domains)),
     ]
-    return helper.make_model(
-        message, opset_imports=opsets, ir_version=IR_VERSIONS[graph.opset], producer_name="zoo"
-    )
+    has_exponents = any(parameter.dtype == torch.float8_e8m0fnu for parameter in graph.parameters.values())
+    ir_version = max(IR_VERSIONS[graph.opset], _EXPONENTS_SINCE if has_exponents else 0)
+    return helper.make_model(message, opset_imports=opsets, ir_version=ir_version, producer_name="zoo")
 
 
 def _node(node: Node) -> onnx.NodeProto:

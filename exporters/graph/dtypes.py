@@ -12,6 +12,7 @@ DTYPES = {
     torch.float16: onnx.TensorProto.FLOAT16,
     torch.bfloat16: onnx.TensorProto.BFLOAT16,
     torch.float64: onnx.TensorProto.DOUBLE,
+    torch.float8_e8m0fnu: onnx.TensorProto.FLOAT8E8M0,
     torch.int64: onnx.TensorProto.INT64,
     torch.int32: onnx.TensorProto.INT32,
     torch.int8: onnx.TensorProto.INT8,

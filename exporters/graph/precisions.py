@@ -121,6 +121,8 @@ def holds(target: Target, name: str, blocks: Blocks, precision: Precision) -> bo
         return False
     if dtype == torch.float16 and not blocks.half:
         return False
+    if blocks.floats:
+        return target.takes("QMoE", dtype)
     if blocks.size is None:
         return blocks.bits == 8 and blocks.symmetric
     if blocks.bits == 8 and dtype == torch.float16 and not target.takes("MatMulNBits", dtype):

@@ -70,6 +70,8 @@ class LoadedGraph:
         begun = time.perf_counter()
         try:
             self.session = open_session(path, options, providers)
+        except UserError:
+            raise
         except Exception as error:  # ONNX Runtime's errors have no common class
             reason = reason_of(error)
             raise UserError(

@@ -16,6 +16,7 @@ from exporters.layouts import LAYOUTS, Layout
 from exporters.steps.layer_outputs import attention_of_decoder, without_shared_caches
 from exporters.steps.options import ExportOptions
 from exporters.steps.request import Request, meta_model
+from exporters.target.providers import CPU
 from exporters.target.static_cache import cache_length
 from exporters.target.targets import TARGETS, Target
 from exporters.target.window_cache import Windows, windowed_layers, with_window_caches
@@ -70,7 +71,9 @@ class Plan:
         )
         if request.source is None:
             return plan
-        quantized = prequantized_weights(plan.model, request.source, plan.target, plan.precision)
+        quantized = prequantized_weights(
+            plan.model, request.source, plan.target, plan.precision, plan.adapted
+        )
         return replace(plan, quantized=quantized)
 
     def for_spec(self, spec: Model) -> Plan:
@@ -90,6 +93,12 @@ class Plan:
         """The target in the opset that was asked for, restricted by the layout's client and the additional outputs."""
         target = self.layout.target(TARGETS[self.options.target].in_opset(self.options.opset))
         return without_shared_caches(target) if attention_of_decoder(self.layer_outputs) else target
+
+    @property
+    def providers(self) -> tuple[str, ...]:
+        """The providers that run the files: CUDA's alone where experts are stored as 4-bit floats."""
+        floats = any(blocks.floats for blocks in prequantized_blocks(self.quantized).values())
+        return tuple(name for name in self.target.providers if name != CPU or not floats)
 
     @property
     def layout(self) -> Layout:

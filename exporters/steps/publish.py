@@ -66,7 +66,7 @@ def publish(
         torch=installed_version("torch"),
         onnx=installed_version("onnx"),
         target=plan.target.name,
-        providers=plan.target.providers,
+        providers=plan.providers,
         precision=options.precision,
         layout=plan.layout.name,
         options=ShapingRecord(**options.model_dump(include={*ShapingRecord.model_fields})),

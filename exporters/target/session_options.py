@@ -10,6 +10,7 @@ from typing import Any
 import onnx
 
 from exporters.target.environment import required_environment
+from exporters.target.float_experts import check_float_experts
 from exporters.target.providers import plugin_devices, with_options
 from exporters.target.runtimes import multiplies_integers
 
@@ -36,10 +37,15 @@ def session_options(path: Path, entries: Mapping[str, str] | None = None) -> Any
 
 
 def open_session(path: Path, options: Any, providers: Sequence[str]) -> Any:
-    """Open a session of a graph, with the environment variables that ONNX Runtime requires for its opset."""
+    """Open a session of a graph, with the environment variables that ONNX Runtime requires for its opset.
+
+    Raises :class:`specs.base.errors.UserError` for experts that none of the providers reads.
+    """
     import onnxruntime
 
-    os.environ.update(required_environment(opset_of(path)))
+    model = _loaded(path)
+    check_float_experts(path, model, providers)
+    os.environ.update(required_environment(_opset(model)))
     if devices := [device for provider in providers for device in plugin_devices(provider)]:
         options.add_provider_for_devices(devices[:1], {})
         return onnxruntime.InferenceSession(path, options)
@@ -79,7 +85,11 @@ def run_entries(path: Path, *, packed: bool, exact: bool) -> dict[str, str]:
 
 def opset_of(path: Path) -> int:
     """The opset of a graph; 0 for a file that is not ONNX."""
-    return max((entry.version for entry in _loaded(path).opset_import if entry.domain == ""), default=0)
+    return _opset(_loaded(path))
+
+
+def _opset(model: onnx.ModelProto) -> int:
+    return max((entry.version for entry in model.opset_import if entry.domain == ""), default=0)
 
 
 def _loaded(path: Path) -> onnx.ModelProto:

@@ -126,6 +126,11 @@ class Target:
     expert_parts: int = 1
     """The parts into which the hidden layers of MoE's experts are divided, which it takes as experts of their own. Its threads
     share experts by ranges of indices: part by part, no thread is left with all that a token chose."""
+    weighs_experts: bool = True
+    """Whether its QMoE multiplies experts by the weights that it is given. CUDA's takes the softmax of the scores alone (ONNX Runtime
+    1.31: ``SoftmaxTopKKernel`` has no input for weights)."""
+    float_experts: bool = False
+    """Whether its QMoE reads experts of 4-bit floats, with an exponent for every 32 (MXFP4)."""
     sizes_on_device: bool = False
     """Whether a size that tensors are computed with is computed beside them, where the shapes of tensors are on the host: a copy
     would otherwise move it, and rule out that the graph is captured."""
@@ -260,6 +265,8 @@ TARGETS = {
             cache_bits=frozenset({8, 4}),
             window_slack=0,
             unsupported_precisions=IN_HALF_ALREADY,
+            weighs_experts=False,
+            float_experts=True,
             sizes_on_device=True,
             fuses_convolution_gates=True,
         ),

@@ -40,6 +40,7 @@ from exporters.verification.request import (
     outcomes,
 )
 from exporters.verification.result import (
+    EMULATED,
     LIFTED,
     NOT_FINITE,
     THE_FILES,
@@ -51,7 +52,7 @@ from exporters.verification.result import (
     VerificationError,
 )
 from exporters.verification.rounding_bound import roundings_of
-from exporters.verification.runtime_outputs import RefusalError
+from exporters.verification.runtime_outputs import RefusalError, emulates_experts
 
 TOLERANCE = 2e-5
 """The largest difference allowed, relative to the largest output (absolute below 1): a few units in the last place of
@@ -99,7 +100,7 @@ def verify(request: VerificationRequest) -> Verification:
         request.subject,
         comparisons,
         request.precision.name,
-        LIFTED if request.dtype == torch.bfloat16 else THE_FILES,
+        _ran(request),
         _worst_weight(request, expected),
         None if request.main_only or isinstance(runs.real, RefusalError) else _worst_product(request),
         overflow,
@@ -113,6 +114,13 @@ def verify(request: VerificationRequest) -> Verification:
         raise VerificationError(result)
     _record(request, runs, comparisons)
     return result
+
+
+def _ran(request: VerificationRequest) -> str:
+    """The description of the files that ran."""
+    if any(emulates_experts(path, request.target) for path in request.graphs):
+        return EMULATED
+    return LIFTED if request.dtype == torch.bfloat16 else THE_FILES
 
 
 @dataclass(frozen=True)

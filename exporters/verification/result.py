@@ -25,6 +25,11 @@ THE_FILES = "the files"
 LIFTED = "the files with float32 in place of bfloat16 and every result rounded to bfloat16"
 """The description of bfloat16 runs: ONNX Runtime's CPU provider and Python interface lack bfloat16."""
 
+EMULATED = (
+    "the files with experts dequantized from them, in place of CUDA's kernel for experts of 4-bit floats"
+)
+"""The description of runs of MXFP4 experts without CUDA: no other provider reads them."""
+
 REDUCED = "reduced: "
 """The prefix of a reduced model's cases, which follow the model's own cases."""
 

@@ -10,16 +10,19 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+import onnx
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from exporters.graph.quantization.cache_scheme import stored_codes
-from exporters.target.providers import device_of, present
+from exporters.target.float_experts import has_float_experts
+from exporters.target.providers import CUDA, device_of, present
 from exporters.target.session_options import open_session, run_entries, session_options
 from exporters.target.targets import Padding, Target
 from exporters.verification.cases import Batch, Case
 from exporters.verification.exact.bfloat16 import lifted_file
+from exporters.verification.exact.emulated import emulated_file
 from exporters.verification.exact.graph import Constants, exact_file
 from exporters.verification.layer_outputs import by_query, is_weights, with_as_many_keys
 from exporters.verification.probes import GraphCall
@@ -397,10 +400,20 @@ def load(path: Path, task: Task, target: Target, dtype: torch.dtype, *, packed: 
 
     Raises :class:`RefusalError`.
     """
+    if emulates_experts(path, target):
+        with emulated_file(path, dtype) as emulated:
+            return Loaded(session(emulated, target, packed=packed), task)
     if dtype != torch.bfloat16:
         return Loaded(session(path, target, packed=packed), task)
     with lifted_file(path) as wide:
         return Loaded(session(wide, target, packed=packed), task, wide=True)
+
+
+def emulates_experts(path: Path, target: Target) -> bool:
+    """Whether a graph has experts of 4-bit floats that no provider on this machine reads."""
+    return CUDA not in present(target.providers) and has_float_experts(
+        onnx.load(path, load_external_data=False)
+    )
 
 
 def load_exact(

@@ -25,9 +25,13 @@ from exporters.steps.manifest import Export
 from exporters.steps.options import ExportOptions
 from exporters.target.providers import CPU, TENSORRT, device_of, present
 from exporters.target.targets import TARGETS
+from exporters.verification.result import EMULATED, THE_FILES
+from specs.base.errors import UserError
 from specs.language.load import load
 from specs.model.model import Model
+from tests.zoo.checkpoints.gpt_oss_checkpoint import write_gpt_oss
 from tests.zoo.tiny import bert, gpt2, t5, vit
+from zoo.configs.importing import import_spec
 from zoo.core.reduced import fewer_experts, fewer_layers, narrowed, small_limits, small_tables
 from zoo.record.certificate import certify
 
@@ -111,6 +115,27 @@ def test_vectors_are_those_of_the_cpu(target: str, tmp_path: Path) -> None:
     there, here = (EncoderRunner(open_export(place, device)) for device in (DEVICE, "cpu"))
     assert device_of(there.provider) == DEVICE
     np.testing.assert_allclose(there.vectors(PROMPTS).values, here.vectors(PROMPTS).values, atol=1e-4)
+
+
+def test_experts_in_4_bit_floats_are_computed_on_the_device(tmp_path: Path) -> None:
+    """GPT-OSS with the codes and exponents of its checkpoint, which no other provider reads."""
+    write_gpt_oss(tmp_path / "x", width=512, hidden=512)
+    options = ExportOptions.of(
+        target="cuda", precision="int4", rounding="nearest", weights=str(tmp_path / "x")
+    )
+    made = export(import_spec(tmp_path / "x"), tmp_path / "out", options)
+    assert [found.carried for found in made.manifest.quantized] == [True]
+    assert made.verification is not None
+    assert made.verification.ran == (THE_FILES if DEVICE == "cuda" else EMULATED)
+    if DEVICE == "cpu":
+        with pytest.raises(UserError, match="its experts are 4-bit floats"):
+            open_export(made.directory, DEVICE).open(0)
+        return
+    found = certify(made.directory, DEVICE)
+    assert found.passed, (found.faults, found.note)
+    for prompts in (PROMPTS, [[1] * 40]):  # steps of few tokens and long prompts have kernels of their own
+        model = Generator(open_export(made.directory, DEVICE))
+        assert all(len(each.ids) == 8 for each in model.generate(prompts, 8).continuations)
 
 
 @pytest.mark.parametrize("precision", ["fp32", "fp16"])

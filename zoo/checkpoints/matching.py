@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from specs.model.model import Model
 from zoo.core.tensors import fixed_values, weight_tensors
 from zoo.families.common.held import stacked_experts
 from zoo.families.common.tensors import StoredParameter, Tensors
-from zoo.families.common.transforms import Shape
+from zoo.families.common.transforms import Shape, Transposed
 from zoo.families.own import OWN
 from zoo.weights.files import TensorFiles
 from zoo.weights.source import WeightError
@@ -53,10 +54,16 @@ class TensorLocation:
             return None
         return stored.extent[0] + int(part.storage_offset()) * part.dtype.itemsize, part.nbytes
 
-    def order(self, rows: int) -> Tensor:
-        """Return the stored rows of the parameter in order, where the tensor's transform preserves rows."""
-        narrow = [(shape[0], 1) for shape in self.shapes]
-        return self.slot.transform.split(torch.arange(rows)[:, None], narrow)[self.slot.index].flatten()
+    def order(self, lines: Shape) -> Tensor | None:
+        """Return the stored rows of codes of the parameter in order, given the shape of the tensor with a single value for each row
+        (:class:`zoo.weights.stored.StoredCodes`); None where its transform divides them."""
+        transform, stacked = self.slot.transform, len(lines) == 3
+        whole = isinstance(transform, Transposed) and transform.by_columns if stacked else transform.by_rows
+        if not whole:
+            return None
+        narrow = [(*shape[:-1], 1) for shape in self.shapes]
+        numbers = torch.arange(math.prod(lines)).view(lines)
+        return transform.split(numbers, narrow)[self.slot.index].flatten()
 
     def _part(self, stored: Tensor) -> Tensor:
         shapes = self.shapes

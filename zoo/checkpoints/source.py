@@ -115,6 +115,10 @@ class CheckpointWeights(WeightSource):
     def _read(location: TensorLocation, row: int) -> Iterator[Tensor]:
         """Yield the values of a parameter, or of a row of it, in the file's dtype: flat where the file holds them in order."""
         stored, extent = location.stored[row], location.extent(row)
+        if (codes := _codes_of(location)) is not None and codes.blocks.floats:  # never whole
+            width = location.shapes[location.slot.index][-1]
+            yield from (codes.blocks.restore(rows, width) for rows in codes.rows())
+            return
         width = max(1, math.prod(location.shapes[location.slot.index][1:]))
         step = max(1, PIECE // width)
         if extent is not None and stored.dtype is not None:
@@ -147,28 +151,29 @@ class CheckpointWeights(WeightSource):
         return (origin.path, *extent)
 
     def codes(self, name: str) -> Codes | None:
-        """Return the codes of a quantized matrix, in the parameter's order of rows; None for other tensors."""
+        """Return the codes of a quantized matrix, or of stacked ones, in the parameter's order of rows; None for other tensors."""
         location = self._locations.get(name)
-        if (
-            location is None
-            or len(location.stored) > 1
-            or location.slot.field
-            or not location.slot.transform.by_rows
-        ):
-            return None
-        (origin,) = location.stored
-        stored = origin.codes() if isinstance(origin, Packed) else None
-        if stored is None or len(location.shapes[location.slot.index]) != 2:
-            return None
-        width = location.shapes[location.slot.index][1]
-        order = location.order(stored.count)
-        return Codes(stored.blocks, functools.partial(_in_order, stored, order, max(1, CODES // width)))
+        return None if location is None else _codes_of(location)
 
     def format(self, name: str) -> str | None:
         """Return the quantized format of a stored parameter, or None."""
         location = self._locations.get(name)
         origin = None if location is None else location.stored[0]
         return origin.format if isinstance(origin, Packed) else None
+
+
+def _codes_of(location: TensorLocation) -> Codes | None:
+    """The codes of a matrix, or of stacked ones; None for other tensors."""
+    if len(location.stored) > 1 or location.slot.field:
+        return None
+    (origin,), shape = location.stored, location.shapes[location.slot.index]
+    stored = origin.codes() if isinstance(origin, Packed) else None
+    if stored is None or len(stored.lines) != len(shape):
+        return None
+    order = location.order(stored.lines)
+    if order is None:
+        return None
+    return Codes(stored.blocks, functools.partial(_in_order, stored, order, max(1, CODES // shape[-1])))
 
 
 def _in_order(stored: StoredCodes, order: Tensor, step: int) -> Iterator[Quantized]:

@@ -13,10 +13,8 @@ import torch
 from torch import Tensor
 
 from zoo.packed.matrix import PackedMatrix, check_kind, check_rank, check_shape, shown, values_of
+from zoo.weights.float4 import apart, decoded
 from zoo.weights.stored import StoredTensor
-
-MAGNITUDES = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
-"""The magnitudes of the eight codes of a 4-bit float; the highest bit is the sign."""
 
 BLOCKS = {"NVFP4": (16, 32), "MXFP4": (32,), "MXFP8": (32,)}
 """The numbers of columns that may share a scale, the usual one first."""
@@ -24,13 +22,6 @@ BLOCKS = {"NVFP4": (16, 32), "MXFP4": (32,), "MXFP8": (32,)}
 
 KINDS = {"NVFP4": ("U8", "F8_E4M3"), "MXFP4": ("U8", "U8"), "MXFP8": ("F8_E4M3", "U8")}
 """The dtypes of codes and scales."""
-
-
-def float4(packed: Tensor) -> Tensor:
-    """4-bit floats from bytes, the first in the lower bits: ... K/2 -> ... K in float32."""
-    table = torch.tensor([*MAGNITUDES, *(-magnitude for magnitude in MAGNITUDES)])
-    codes = torch.stack((packed & 15, packed >> 4), -1).flatten(-2)
-    return table[codes.int()]
 
 
 def block_floats(
@@ -62,7 +53,9 @@ def block_floats(
 
     def values() -> Tensor:
         numbers, factors = (tensor.mT if by_rows else tensor for tensor in map(values_of, (weight, scale)))
-        blocks = (float4(numbers) if weight.kind == "U8" else numbers.float()).unflatten(-1, (-1, size))
+        blocks = (decoded(apart(numbers)) if weight.kind == "U8" else numbers.float()).unflatten(
+            -1, (-1, size)
+        )
         if scale.kind == "U8":
             made = torch.ldexp(blocks, factors.int()[..., None] - 127)
         else:

@@ -21,7 +21,7 @@ from zoo.packed.matrix import (
 )
 from zoo.weights.blocks import Blocks, Quantized
 from zoo.weights.source import WeightError
-from zoo.weights.stored import FLOATS, StoredTensor
+from zoo.weights.stored import FLOATS, StoredCodes, StoredTensor
 
 
 class GroupedMatrix(ABC):
@@ -98,9 +98,14 @@ class GroupedMatrix(ABC):
         """As one tensor under its float name.  Raises :class:`WeightError` for scales that are not floats."""
         check_kind(self.scales, FLOATS)
         shape = (self.rows, self.width)
-        return PackedMatrix(
-            self.path, self.name, self.form, shape, self.values, lambda: self.blocks, self.quantized
-        )
+        return PackedMatrix(self.path, self.name, self.form, shape, self.values, self._stored_codes)
+
+    def _stored_codes(self) -> StoredCodes | None:
+        if self.blocks is None:
+            return None
+        whole = functools.cache(self.quantized)
+        lines = (self.rows, 1)
+        return StoredCodes(self.blocks, lines, lambda start, stop: whole().rows(torch.arange(start, stop)))
 
 
 def unless_middle(zeros: Tensor, bits: int) -> Tensor | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,18 +45,14 @@ Parts = Mapping[str, StoredTensor]
 
 @dataclass(frozen=True, eq=False)
 class PackedMatrix:
-    """A stored tensor made of others.
-
-    ``blocks_of`` returns the layout of the codes of ``quantized``, or None where only ``values`` can be computed.
-    """
+    """A stored tensor made of others; ``codes_of`` returns None where only ``values`` can be computed."""
 
     path: Path
     name: str
     format: str
     shape: tuple[int, ...]
     values: Callable[[], Tensor]
-    blocks_of: Callable[[], Blocks | None] = lambda: None
-    quantized: Callable[[], Quantized] | None = None
+    codes_of: Callable[[], StoredCodes | None] = lambda: None
 
     @property
     def kind(self) -> str:
@@ -78,11 +73,7 @@ class PackedMatrix:
         return self.values()
 
     def codes(self) -> StoredCodes | None:
-        blocks = self.blocks_of()
-        if blocks is None or self.quantized is None:
-            return None
-        whole = functools.cache(self.quantized)
-        return StoredCodes(blocks, self.shape[0], lambda start, stop: whole().rows(torch.arange(start, stop)))
+        return self.codes_of()
 
 
 def values_of(stored: StoredTensor) -> Tensor:

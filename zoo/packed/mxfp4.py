@@ -6,16 +6,26 @@ their 32 values plus 127.  Values are exact in float32; the matrices of experts 
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from zoo.packed.block_floats import float4
 from zoo.packed.matrix import PackedMatrix, check_kind, check_rank, check_shape, values_of
+from zoo.weights.blocks import Blocks, Quantized
+from zoo.weights.float4 import apart, decoded
 from zoo.weights.source import WeightError
-from zoo.weights.stored import StoredTensor
+from zoo.weights.stored import StoredCodes, StoredTensor, read_bytes
+
+SIZE = 32
+"""The values of a block."""
+
+HALF = 127 + 13
+"""The largest stored exponent with which all values are in the range of float16: 6 * 2^13 is."""
 
 
 def read_mxfp4(
@@ -34,16 +44,52 @@ def read_mxfp4(
         check_rank(blocks, 4)
         for stored in (blocks, scales):
             check_kind(stored, ("U8",))
-        experts, rows, count, packed = blocks.shape
+        experts, rows, count, _ = blocks.shape
         check_shape(scales, (experts, rows, count), f"{name} has {count} blocks in each of {rows} rows")
-        check_shape(blocks, (experts, rows, count, 16), "blocks have 32 values of 4 bits")
+        check_shape(blocks, (experts, rows, count, SIZE // 2), "blocks have 32 values of 4 bits")
         yield name, None
         yield scales.name, None
-        shape = (experts, count * packed * 2, rows)
-        yield full, PackedMatrix(blocks.path, full, "MXFP4", shape, lambda b=blocks, s=scales: _values(b, s))  # type: ignore[misc]
+        yield full, _Experts(blocks, scales).packed(full)
 
 
-def _values(blocks: StoredTensor, scales: StoredTensor) -> Tensor:
-    exponents = values_of(scales).int() - 127
-    values = torch.ldexp(float4(values_of(blocks)), exponents[..., None])  # E N B 32
-    return values.flatten(2).mT.contiguous()
+@dataclass(frozen=True)
+class _Experts:
+    """The matrices of all experts: pairs of codes in bytes, E N B 16, and exponents, E N B."""
+
+    pairs: StoredTensor
+    scales: StoredTensor
+
+    def packed(self, name: str) -> PackedMatrix:
+        """As one tensor under its float name, E d_in d_out."""
+        experts, rows, count = self.scales.shape
+        shape = (experts, count * SIZE, rows)
+        return PackedMatrix(self.pairs.path, name, "MXFP4", shape, self._values, lambda: self._codes)
+
+    def _values(self) -> Tensor:
+        exponents = values_of(self.scales).int() - 127
+        values = torch.ldexp(decoded(apart(values_of(self.pairs))), exponents[..., None])  # E N B 32
+        return values.flatten(2).mT.contiguous()
+
+    @functools.cached_property
+    def _codes(self) -> StoredCodes:
+        """The codes, whose rows are the columns of the tensor under its float name."""
+        experts, rows, _ = self.scales.shape
+        half = int(values_of(self.scales).max()) <= HALF
+        return StoredCodes(Blocks(4, SIZE, half=half, floats=True), (experts, 1, rows), self._rows)
+
+    def _rows(self, start: int, stop: int) -> Quantized:
+        """The codes of rows of the experts, one after another, without reading others."""
+        read = functools.partial(_lines, start=start, stop=stop)
+        codes, scales = apart(read(self.pairs)), read(self.scales)
+        count = self.scales.shape[-1]
+        return Quantized(
+            codes.view(-1, count, SIZE), scales.view(torch.float8_e8m0fnu), torch.zeros_like(scales)
+        )
+
+
+def _lines(stored: StoredTensor, start: int, stop: int) -> Tensor:
+    """Some rows of the experts, whose axes are the first two of a tensor of bytes: N K."""
+    assert stored.extent is not None
+    width = math.prod(stored.shape[2:])
+    extent = stored.extent[0] + start * width, (stop - start) * width
+    return read_bytes(stored.path, stored.name, extent).view(-1, width)

@@ -23,8 +23,10 @@ from typing import Any
 import numpy as np
 import onnxruntime as ort
 
+CPU = "CPUExecutionProvider"
+
 PROVIDERS: dict[str, tuple[str, dict[str, str]]] = {
-    "cpu": ("CPUExecutionProvider", {}),
+    "cpu": (CPU, {}),
     "cuda": ("CUDAExecutionProvider", {"use_tf32": "0"}),
     "tensorrt": ("TensorrtExecutionProvider", {}),
     "webgpu": ("WebGpuExecutionProvider", {}),
@@ -124,13 +126,23 @@ def certify(directory: str | Path, provider: str | None = None, load: Load | Non
         )
     elif not certificate.faults:
         os.environ.update({name: value for name, value in environment.items() if name in VARIABLES})
-        chosen = [provider] if provider else _usable(providers)
-        _replay(root, certificate, load or partial(_load, root, certificate, providers=chosen))
+        _replay_on(root, certificate, [provider] if provider else _usable(providers), load, providers)
     return certificate
 
 
-def _replay(root: Path, certificate: Certificate, load: Load) -> None:
-    """Run the recorded calls, and compare their outputs."""
+def _replay_on(
+    root: Path, certificate: Certificate, chosen: list[str], load: Load | None, providers: list[str]
+) -> None:
+    """Run the recorded calls on chosen providers, or as ``load`` loads them, of those that the export is for."""
+    only = "" if CPU in providers else ", ".join(providers)
+    if only and load is None and not any(PROVIDERS[name][0] in providers for name in chosen):
+        certificate.note = f"Only {only} runs its graphs."
+        return
+    _replay(root, certificate, load or partial(_load, root, certificate, providers=chosen), only)
+
+
+def _replay(root: Path, certificate: Certificate, load: Load, only: str) -> None:
+    """Run the recorded calls, and compare their outputs; ``only`` names the provider of graphs that the CPU's does not run."""
     results = list[dict[str, Any]]()
     try:
         with _opened(root, "probe.npz") as file, zipfile.ZipFile(file) as held:
@@ -148,6 +160,10 @@ def _replay(root: Path, certificate: Certificate, load: Load) -> None:
             results.append(sessions[call["graph"]](feeds))
     except Exception as error:  # ONNX Runtime's errors have no common class
         reason = next(iter(str(error).splitlines()), "") or type(error).__name__
+        if only:
+            words, _, _ = reason.partition(". ")
+            certificate.note = f"Only {only} runs its graphs, and they do not run here: {words}"
+            return
         certificate.faults.append(f"The recorded case does not run: {reason}")
         return
     try:
@@ -210,13 +226,13 @@ def _compare(certificate: Certificate, name: str, got: Any, wanted: dict[str, An
 
 
 def _usable(wanted: list[str]) -> list[str]:
-    """Return the providers that an export is for and this build of ONNX Runtime has, and the CPU provider."""
+    """Return the providers that an export is for and this build of ONNX Runtime has, the CPU provider last."""
     available = ort.get_available_providers()
     return [
         short
         for short, (name, _) in PROVIDERS.items()
         if name in available and name in wanted and short != "cpu"
-    ] + ["cpu"]
+    ] + (["cpu"] if CPU in wanted else [])
 
 
 def _record(root: Path, name: str) -> tuple[bytes, dict[str, Any]]:

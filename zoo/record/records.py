@@ -153,6 +153,7 @@ class BlocksRecord(Record):
     half: bool
     base: Count | None
     positive: bool
+    floats: bool = False
 
 
 class QuantizedRecord(Record):

@@ -9,6 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from zoo.weights import float4
+
 
 @dataclass(frozen=True)
 class Quantized:
@@ -45,6 +47,9 @@ class Blocks:
     Symmetric zero points are half the code range; asymmetric ones are the code of 0 in each block. Blocks with a
     float minimum have the zero point ``base`` throughout, the code of the minimum. ``half``: scales and minima are
     float16 numbers, otherwise float32. Scales of symmetric blocks have either sign, unless they are ``positive``.
+
+    ``floats``: codes are 4-bit floats without a zero point, and scales are powers of 2 (MXFP4: OCP Microscaling, 2023); ``half``
+    then says that the range of float16 includes the largest values.
     """
 
     bits: int
@@ -53,6 +58,7 @@ class Blocks:
     half: bool = False
     base: int | None = None
     positive: bool = False
+    floats: bool = False
 
     @property
     def middle(self) -> int:
@@ -72,6 +78,8 @@ class Blocks:
     @property
     def stored(self) -> torch.dtype:
         """The narrowest dtype that holds the scales and minima exactly."""
+        if self.floats:
+            return torch.float8_e8m0fnu
         return torch.float16 if self.half else torch.float32
 
     def size_in(self, width: int) -> int:
@@ -89,6 +97,8 @@ class Blocks:
     def quantize(self, rows: Tensor, dtype: torch.dtype = torch.float32) -> Quantized:
         """The nearest codes to the values of rows, N K, with scales in a dtype."""
         blocks = self.split(rows)
+        if self.floats:
+            return self._quantize_to_floats(blocks)
         low, high = blocks.amin(-1), blocks.amax(-1)  # N B; several times as fast as aminmax
         dtype = torch.float16 if self.half else dtype
         if self.base is not None:
@@ -132,12 +142,22 @@ class Blocks:
         zeros = torch.full_like(scales, self.base, dtype=torch.uint8)
         return Quantized(codes.to(torch.uint8) + self.base, scales, zeros, minima)
 
+    def _quantize_to_floats(self, blocks: Tensor) -> Quantized:
+        """The nearest codes under the least power of 2 that brings every value of a block into their range."""
+        largest = blocks.abs().amax(-1) / float4.LARGEST
+        mantissa, exponent = torch.frexp(largest)
+        scales = torch.ldexp(torch.ones_like(largest), exponent - (mantissa == 0.5).int())
+        codes = float4.encoded(blocks / scales[..., None])
+        return Quantized(codes, scales.to(self.stored), torch.zeros_like(scales, dtype=torch.uint8))
+
     def restore(self, quantized: Quantized, width: int) -> Tensor:
         """The dequantized values: N K in float32."""
         return self.values(quantized).flatten(1)[:, :width]
 
     def values(self, quantized: Quantized) -> Tensor:
         """The dequantized values: N B S in float32."""
+        if self.floats:
+            return float4.decoded(quantized.codes) * quantized.scales[..., None].to(torch.float32)
         values = quantized.codes.to(torch.float32) - quantized.zeros[..., None].to(torch.float32)
         values = values * quantized.scales[..., None].to(torch.float32)
         return values if quantized.minima is None else values + quantized.minima[..., None].to(torch.float32)

@@ -71,7 +71,7 @@ class GgufTensor:
         def rows(start: int, stop: int) -> Quantized:
             return form.unpack(self._packed_rows(start, stop))
 
-        return StoredCodes(form.blocks, self.shape[0], rows)
+        return StoredCodes(form.blocks, (self.shape[0], 1), rows)
 
     def _made(self) -> Tensor:
         """The values of a quantized tensor, some rows at a time."""

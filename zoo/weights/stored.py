@@ -128,10 +128,14 @@ class ComputedTensor(ABC):
 
 @dataclass(frozen=True)
 class StoredCodes:
-    """The codes of a stored matrix: the layout of its blocks, its number of rows, and a reader of ranges of rows."""
+    """The codes of a stored matrix: the layout of its blocks, the shape of its tensor with a single value for each row of codes, and
+    a reader of ranges of rows.
+
+    The shape of N rows is N 1; where the rows of codes are the columns of stacked experts, it is E 1 N.
+    """
 
     blocks: Blocks
-    count: int
+    lines: tuple[int, ...]
     rows: Callable[[int, int], Quantized]
 
 

@@ -12,6 +12,7 @@ import torch
 
 from exporters.graph.emitters.linear import low_rank, quantized
 from exporters.graph.emitters.registry import Call, Operand
+from exporters.graph.quantization.float_matrix import FloatMatrix
 from exporters.graph.quantization.interleaved import InterleavedMatrix
 from exporters.graph.quantization.matrix import QuantizedMatrix
 from exporters.graph.values import Value
@@ -48,17 +49,24 @@ def joint_name(matrices: Sequence[ExpertWeights]) -> str:
 
 
 def codes(call: Call, matrices: Sequence[ExpertWeights], blocks: Blocks) -> tuple[Value, Value]:
-    """Quantized matrices in blocks, the rows of two matrices interleaved: codes E H (bytes), and scales E H B."""
+    """Quantized matrices in blocks, the rows of two matrices interleaved: codes E H (bytes), and scales E H B.
+
+    The codes of floats are turned: E D H/2.
+    """
     weight = matrices[0].weight
     count, rows, width = weight.info[0].shape
     names = tuple(expert_weights.weight.value.name for expert_weights in matrices)
-    matrix = (
-        InterleavedMatrix(names, width, blocks, "blocks", weight.dtype, rows)
-        if len(names) > 1
-        else QuantizedMatrix(names, width, blocks, "blocks", weight.dtype)
-    )
     name, lines = joint_name(matrices), len(names) * rows
+    matrix: QuantizedMatrix
+    if blocks.floats:
+        matrix = FloatMatrix(names, width, blocks, "blocks", weight.dtype, rows)
+    elif len(names) > 1:
+        matrix = InterleavedMatrix(names, width, blocks, "blocks", weight.dtype, rows)
+    else:
+        matrix = QuantizedMatrix(names, width, blocks, "blocks", weight.dtype)
     packed, scales = (count, lines, width * blocks.bits // 8), (count, lines, blocks.count(width))
+    if blocks.floats:
+        packed = (count, width, lines // 2)
     return (
         call.graph.parameter(f"{name}.blocks", packed, torch.uint8, matrix, 0),
         call.graph.parameter(f"{name}.scale", scales, matrix.scale_dtype, matrix, 1),

@@ -19,6 +19,7 @@ from exporters.graph.emitters.products import ACCURACY_LEVEL
 from exporters.graph.emitters.registry import Call, Operand, emits
 from exporters.graph.fusing.mixtures import activation_attributes, expert_mixture
 from exporters.graph.values import Value
+from exporters.target.float_experts import MXFP4
 from exporters.target.targets import CONTRIB
 
 
@@ -85,22 +86,33 @@ def _chosen_logits(experts: MixtureCall) -> Value:
 
 
 def _qmoe(experts: MixtureCall, activation: Mapping[str, Any]) -> Value:
-    """QMoE takes logits, as MoE does, or the weights of all experts, with 0 for experts that are not chosen."""
+    """QMoE takes logits, as MoE does, or the weights of all experts, with 0 for experts that are not chosen.
+
+    For floats it also takes one factor per expert; checkpoints have all of it in their exponents.
+    """
     call, blocks, down = experts.call, experts.blocks, experts.down
     assert blocks is not None
-    if experts.logits is None:
+    weighed = experts.logits is None and call.graph.target.weighs_experts
+    if weighed:
         scores = experts.per_expert(experts.weights.value, 0.0)
-        weights = [*[None] * 6, scores]
     else:
-        scores, weights = experts.rows(experts.logits), []
+        scores = _chosen_logits(experts) if experts.logits is None else experts.rows(experts.logits)
+    form: dict[str, Any] = {"accuracy_level": ACCURACY_LEVEL, "weights_prepacked": 0}
+    rest: list[Value | None] = [*[None] * 6, scores] if weighed else []
+    if blocks.floats:
+        form = {"quant_type": MXFP4}
+        rest = [
+            *rest,
+            *[None] * (7 - len(rest)),
+            *[call.graph.constant([1.0] * experts.count, torch.float32)] * 2,
+        ]
     mixed: Value = call.op(
         "QMoE", experts.x.value, scores, *codes(call, experts.gate_first, blocks), experts.first_bias(),
-        *codes(call, [down], blocks), down.bias_value, *weights,
-        domain=CONTRIB, k=experts.choices, normalize_routing_weights=int(not weights),
-        expert_weight_bits=blocks.bits, block_size=blocks.size, accuracy_level=ACCURACY_LEVEL, weights_prepacked=0,
-        **activation,
+        *codes(call, [down], blocks), down.bias_value, *rest,
+        domain=CONTRIB, k=experts.choices, normalize_routing_weights=int(not weighed),
+        expert_weight_bits=blocks.bits, block_size=blocks.size, **form, **activation,
     )  # fmt: skip
-    return mixed if weights else _times_total(experts, mixed, 1)
+    return mixed if weighed else _times_total(experts, mixed, 1)
 
 
 def _times_total(experts: MixtureCall, mixed: Value, parts: int) -> Value:

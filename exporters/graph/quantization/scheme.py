@@ -21,6 +21,10 @@ LEAST_BLOCK = 16
 OWN_BLOCK_SIZES = (LEAST_BLOCK, *BLOCK_SIZES, 256)
 """The block sizes of quantized checkpoints that the operations support."""
 
+TILE = 64
+"""The rows and columns of a tile of 4-bit floats in QMoE's kernels: experts have whole tiles (``kInterleaveKTile`` in ONNX Runtime's
+``contrib_ops/cuda/moe/moe_quantization.cc``)."""
+
 LEAST = 32
 """The least rows or columns of a quantized matrix: quantizing smaller ones saves nothing."""
 
@@ -65,7 +69,8 @@ class Quantization:
         Weights of different blocks must not be stacked: see :meth:`agree`.
         """
         if names[0] in self.own:
-            return self.own[names[0]]
+            own = self.own[names[0]]
+            return own if own is None or not own.floats or in_tiles(shape) else None
         if len(shape) not in (2, 3) or min(shape[-2:]) < LEAST or modules_of(names) & SENSITIVE:
             return None
         if len(shape) == 3:
@@ -107,6 +112,11 @@ class Quantization:
 def modules_of(names: Iterable[str]) -> set[str]:
     """The modules that weights belong to, by the last parts of their names."""
     return {name.rpartition(".")[0].rpartition(".")[2] for name in names}
+
+
+def in_tiles(shape: tuple[int, ...]) -> bool:
+    """Whether the sides of matrices are multiples of :data:`TILE`."""
+    return all(side % TILE == 0 for side in shape[-2:])
 
 
 def int8_block(names: Iterable[str]) -> int:

@@ -24,7 +24,9 @@ from exporters.graph.dtypes import DTYPES
 from exporters.graph.proto_bodies import widen_bodies
 from exporters.graph.values import STATED_ROUNDING, Graph
 from exporters.target import targets
+from exporters.target.float_experts import reads_floats
 from exporters.target.session_options import FLOAT32_LEVEL
+from exporters.verification.exact.float_weights import float_weights
 from exporters.verification.exact.mixture import exact_mixture
 from exporters.verification.exact.qdq import StaticInputs
 
@@ -58,9 +60,10 @@ def exact_file(
     """Yield the path of the exact form of a graph, a temporary file in the same directory."""
     temporary = path.with_name(f".exact.{path.name}")
     try:
-        model = exact(onnx.load(path, load_external_data=False), half, unrounded)
-        temporary.write_bytes(model.SerializeToString())
-        yield temporary
+        model = onnx.load(path, load_external_data=False)
+        with float_weights(path, model):
+            temporary.write_bytes(exact(model, half, unrounded).SerializeToString())
+            yield temporary
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -131,7 +134,7 @@ def _exact_nodes(node: NodeProto, graph: GraphProto, narrow: int | None) -> Iter
             yield from _unrounded_codes(node, graph)
         case "MatMulInteger":
             yield from _float_product(node)
-        case "QMoE" if any(field.name == "expert_weight_bits" and field.i == 8 for field in node.attribute):
+        case "QMoE" if reads_floats(node) or _has_8_bits(node):
             yield from exact_mixture(node, graph)
         case _:
             copy = NodeProto()
@@ -140,6 +143,10 @@ def _exact_nodes(node: NodeProto, graph: GraphProto, narrow: int | None) -> Iter
                 _widen_attribute(node.op_type, attribute, narrow)
             widen_bodies(copy, narrow)
             yield copy
+
+
+def _has_8_bits(mixture: NodeProto) -> bool:
+    return any(field.name == "expert_weight_bits" and field.i == 8 for field in mixture.attribute)
 
 
 def _unrounded_codes(node: NodeProto, graph: GraphProto) -> Iterator[NodeProto]:

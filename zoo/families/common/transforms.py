@@ -114,6 +114,11 @@ class Transposed:
     inner: Transform = SAME
     by_rows: ClassVar[bool] = False
 
+    @property
+    def by_columns(self) -> bool:
+        """Whether the matrices of all experts consist of whole columns of the stored tensor, in any order."""
+        return self.inner in (SAME, Stacked(1), Interleaved(1))
+
     def stored_shape(self, shapes: Sequence[Shape]) -> Shape:
         *outer, rows, columns = self.inner.stored_shape(shapes)
         return (*outer, columns, rows)

@@ -1,6 +1,8 @@
-"""The providers whose mixtures read 4-bit floats, as the page on families has them."""
+"""The providers whose mixtures read 4-bit floats, as the page on families has them, and those that weight experts as they are told."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -11,6 +13,8 @@ from onnx import TensorProto, helper
 from exporters.target.kernels.table import table_of
 from exporters.target.providers import CUDA, WEBGPU
 from exporters.target.targets import CONTRIB
+from tests.exporters.mixtures import MIXTURES
+from tests.exporters.models import written
 
 FLOAT, UINT8, EXPONENT = (getattr(TensorProto, name) for name in ("FLOAT", "UINT8", "FLOAT8E8M0"))
 
@@ -57,3 +61,16 @@ def test_the_cpu_reads_their_codes_as_integers() -> None:
     inputs |= dict.fromkeys(("up_whole", "down_whole"), np.ones(2, np.float32))
     (mixed,) = session.run(None, inputs)
     assert mixed == pytest.approx(1024.0)
+
+
+@pytest.mark.parametrize("name", ["gpt-oss", "relu", "sigmoid"])
+def test_cuda_gets_no_weights_of_experts(name: str, tmp_path: Path) -> None:
+    """Its kernel has no input for them: weights are the softmax of the scores, times their sum where that is not 1."""
+    written(MIXTURES[name], tmp_path / "x", target="cuda", precision="int4", weights="none", verify=False)
+    graph = onnx.load(next((tmp_path / "x").rglob("*.onnx")), load_external_data=False).graph
+    mixtures = [node for node in graph.node if node.op_type == "QMoE"]
+    assert mixtures
+    for node in mixtures:
+        assert len(node.input) <= 8
+        attributes = {part.name: helper.get_attribute_value(part) for part in node.attribute}
+        assert attributes["normalize_routing_weights"] == 1
