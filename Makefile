@@ -44,14 +44,14 @@ test-costs: $(VENV)/.installed-test
 test-browser: $(VENV)/.installed-test .clients/transformers-js/node_modules
 	@command -v chromium && command -v chromedriver || \
 		{ echo "these tests need chromium and chromedriver: apt-get install chromium chromium-driver" >&2; exit 1; }
-	$(PYTEST) -m browser tests/browser
+	$(PYTEST) $(PARALLEL) -m browser tests/browser
 
 # The clients that load exports; those whose versions fit together share an environment. node comes from a Python package, too. In a
 # browser WebGPU is that of Debian's package chromium.
 clients: .clients/genai/.installed .clients/optimum/.installed .clients/transformers-js/node_modules
 
 test-clients: $(VENV)/.installed-test clients
-	$(PYTEST) -m clients -rP tests/clients
+	$(PYTEST) $(PARALLEL) -m clients -rP tests/clients
 
 # Engines that verify exports, each in its own environment; for the WebGPU provider the system has to have a Vulkan driver:
 # Debian's packages libvulkan1 and chromium bring one in software.
@@ -59,7 +59,7 @@ ENGINES := openvino onnxruntime-1.20.1 onnxruntime-1.24.4 onnxruntime-1.29.0 web
 engines: $(ENGINES:%=.engines/%/.installed)
 
 test-engines: $(VENV)/.installed-test engines
-	$(PYTEST) -m engines -rP tests/engines
+	$(PYTEST) $(PARALLEL) -m engines -rP tests/engines
 
 # Every version of ONNX Runtime that exports may name as the first that runs them, and the tables from what engines show of files.
 PORTABLE := 1.20.1 1.21.1 1.22.1 1.23.2 1.24.1 1.24.4 1.25.0 1.26.0 1.27.0 1.28.0 1.29.0 1.30.0 1.31.1

@@ -18,7 +18,9 @@ import pytest
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.select import Select
 from selenium.webdriver.support.wait import WebDriverWait
+from typer.testing import CliRunner
 
+from cli.app import app
 from cli.studio.link import text_of_link
 from tests.browser.conftest import Browser
 from tests.cli.process import ZOO
@@ -123,8 +125,6 @@ def studio(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 def counted(*arguments: str) -> int:
     """What ``zoo params`` counts."""
-    told = subprocess.run(
-        [*ZOO, "params", *arguments, "--json"], capture_output=True, text=True, check=False, timeout=100
-    )
-    total: int = json.loads(told.stdout)["total_parameters"]
+    run = CliRunner().invoke(app, ["params", *arguments, "--json"])
+    total: int = json.loads(run.stdout)["total_parameters"]
     return total

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 
-from tests.clients.client import ENVIRONMENTS, HERE
+from tests.clients.client import ENVIRONMENTS, HERE, KEPT
 
 MODULES = ENVIRONMENTS / "transformers-js" / "node_modules"
 EXAMPLE = HERE.parents[1] / "examples" / "web"
@@ -91,6 +91,12 @@ def chromium() -> Iterator[webdriver.Chrome]:
             driver.quit()
 
 
+@cache
+def kept_chromium() -> webdriver.Chrome:
+    """A Chromium for all tests: a new one compiles the client and its shaders again."""
+    return KEPT.enter_context(chromium())
+
+
 def site(place: Path, model: Path) -> Path:
     """A directory with the example's files, the client's modules, and an export as ``model``."""
     assert MODULES.exists(), f"{MODULES} is missing: run `make test-clients`"
@@ -126,11 +132,13 @@ class Chromium:
         asked = {"directory": "model", "device": self.device, **request}
         with TemporaryDirectory(prefix="site-") as name:
             place = site(Path(name) / "site", directory.absolute())
-            with served(place) as address, chromium() as driver:
+            driver = kept_chromium()
+            with served(place) as address:
                 driver.get(f"{address}/client.html")
                 answer = driver.execute_async_script(ASK, asked)
                 assert "error" not in answer, f"{answer['error']}\n{driver.get_log('browser')}"
                 assert hosts(driver) == {"127.0.0.1"}
+                driver.get("about:blank")  # ends what runs on the page
                 return answer["found"]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from exporters.export import export
 from exporters.steps.options import ExportOptions
 from specs.language.load import load
 from tests.clients.checkpoints import SEEDS, Checkpoint, checkpoint, maker
-from tests.clients.client import Client
+from tests.clients.client import KEPT, Client
 from tests.parity.minilm import SENTENCES, SPEC, load_minilm
 from tests.parity.speech import generated, moonshine_of
 from zoo import import_checkpoint
@@ -34,6 +34,13 @@ def photos(side: int) -> torch.Tensor:
     resized = [Image.fromarray(each).resize((side, side)) for each in load_sample_images().images]
     pixels = torch.stack([torch.frombuffer(bytearray(each.tobytes()), dtype=torch.uint8) for each in resized])
     return pixels.view(-1, side, side, 3).permute(0, 3, 1, 2) / 127.5 - 1
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _end_clients() -> Iterator[None]:
+    """End what the tests share."""
+    with KEPT:
+        yield
 
 
 @pytest.fixture(scope="session")

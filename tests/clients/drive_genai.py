@@ -1,16 +1,32 @@
-"""Generate with onnxruntime-genai: a request on stdin, the answers on stdout."""
+"""Generate with onnxruntime-genai: the answers to a request."""
 
-import json
 import os
-import sys
+from functools import cache
 from typing import Any
 
 import onnxruntime_genai as genai
 
 SWIFTSHADER = "/usr/lib/chromium/vk_swiftshader_icd.json"
 
-request = json.load(sys.stdin)
-if request.get("webgpu"):
+
+def answer(request: dict[str, Any]) -> list[dict[str, Any]]:
+    """The tokens after each batch of texts, with each adapter, and after each prompt about images."""
+    if request.get("webgpu"):
+        register_webgpu()
+    model = genai.Model(request["directory"])
+    adapters = genai.Adapters(model)
+    for name, path in request.get("adapters", {}).items():
+        adapters.load(path, name)
+    count = request["new_tokens"]
+    answers = [generated(model, count, texts) for texts in request.get("batches", [])]
+    answers += [generated(model, count, **asked, adapters=adapters) for asked in request.get("adapted", [])]
+    answers += [said(model, count, **asked) for asked in request.get("asked", [])]
+    return answers
+
+
+@cache
+def register_webgpu() -> None:
+    """Register the provider, once."""
     import onnxruntime_ep_webgpu
 
     os.environ["ORT_WEBGPU_EP_ALLOW_SOFTWARE_ADAPTER"] = "1"
@@ -19,15 +35,9 @@ if request.get("webgpu"):
     genai.register_execution_provider_library(
         "WebGpuExecutionProvider", onnxruntime_ep_webgpu.get_library_path()
     )
-new_tokens = request["new_tokens"]
-model = genai.Model(request["directory"])
-tokenizer = genai.Tokenizer(model)
-adapters = genai.Adapters(model)
-for name, path in request.get("adapters", {}).items():
-    adapters.load(path, name)
 
 
-def said(prompt: str, images: list[str]) -> dict[str, Any]:
+def said(model: Any, new_tokens: int, prompt: str, images: list[str]) -> dict[str, Any]:
     """The tokens of a prompt about images, or about none, and those after it."""
     processor = model.create_multimodal_processor()
     inputs = processor(prompt, images=genai.Images.open(*images) if images else None)
@@ -43,8 +53,11 @@ def said(prompt: str, images: list[str]) -> dict[str, Any]:
     return {"prompt": found[:length], "tokens": found[length:]}
 
 
-def generated(texts: list[str], adapter: str | None = None) -> dict[str, Any]:
+def generated(
+    model: Any, new_tokens: int, texts: list[str], adapter: str | None = None, adapters: Any = None
+) -> dict[str, Any]:
     """The tokens after each text, with an adapter switched on if one is named, and the first text as the tokenizer gives it back."""
+    tokenizer = genai.Tokenizer(model)
     prompts = tokenizer.encode_batch(texts).as_numpy()
     rows, length = prompts.shape
     total = length + new_tokens
@@ -58,9 +71,3 @@ def generated(texts: list[str], adapter: str | None = None) -> dict[str, Any]:
         generator.generate_next_token()
     tokens = [[int(token) for token in generator.get_sequence(row)[length:]] for row in range(rows)]
     return {"tokens": tokens, "echo": tokenizer.decode(prompts[0])}
-
-
-answers = [generated(texts) for texts in request.get("batches", [])]
-answers += [generated(**asked) for asked in request.get("adapted", [])]
-answers += [said(**asked) for asked in request.get("asked", [])]
-print(json.dumps(answers))

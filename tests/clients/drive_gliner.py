@@ -1,7 +1,6 @@
-"""Make a checkpoint of GLiNER, or find entities with one or with an export: a request on stdin, the answer on stdout."""
+"""Make a checkpoint of GLiNER, or find entities with one or with an export: the answer to a request."""
 
-import json
-import sys
+from typing import Any
 
 import torch
 from gliner import GLiNER
@@ -9,14 +8,28 @@ from gliner.config import UniEncoderSpanConfig
 from gliner.model import UniEncoderSpanGLiNER
 from transformers import AutoTokenizer
 
-request = json.load(sys.stdin)
-directory = request["directory"]
+
+def answer(request: dict[str, Any]) -> dict[str, Any]:
+    """The entities in texts; without an export, also the inputs of the model and its scores."""
+    if "make" in request:
+        model = made(request)
+    else:
+        model = GLiNER.from_pretrained(request["directory"], load_onnx_model=request["onnx"])
+    values = {} if request.get("onnx") else scores(model, request)
+    values["entities"] = model.inference(request["texts"], request["labels"], threshold=request["threshold"])
+    if "beside" in request:
+        other = GLiNER.from_pretrained(request["beside"]).model.state_dict()
+        own = model.model.state_dict()
+        same = own.keys() == other.keys() and all(torch.equal(own[name], other[name]) for name in own)
+        values["same"] = same
+    return values
 
 
-def made(fields, tokenizer_directory):
+def made(request: dict[str, Any]) -> Any:
     """A drawn model, which is saved."""
     torch.manual_seed(0)
-    tokenizer = AutoTokenizer.from_pretrained(tokenizer_directory)
+    fields = request["make"]
+    tokenizer = AutoTokenizer.from_pretrained(request["tokenizer"])
     tokenizer.add_tokens(["<<ENT>>", "<<SEP>>"], special_tokens=True)
     sizes = {"vocab_size": len(tokenizer), "class_token_index": len(tokenizer) - 2}
     encoder = {**fields.pop("encoder_config"), "vocab_size": len(tokenizer)}
@@ -25,11 +38,11 @@ def made(fields, tokenizer_directory):
     for parameter in model.model.parameters():
         torch.nn.init.normal_(parameter, 0.0, 0.25)
     model.eval()
-    model.save_pretrained(directory, safe_serialization=request["safetensors"])
+    model.save_pretrained(request["directory"], safe_serialization=request["safetensors"])
     return model
 
 
-def scores(model):
+def scores(model: Any, request: dict[str, Any]) -> dict[str, Any]:
     """The inputs of a batch of all texts, and its scores."""
     collator = model.data_collator_class(
         model.config, data_processor=model.data_processor, prepare_labels=False
@@ -41,16 +54,3 @@ def scores(model):
     with torch.no_grad():
         logits = model.model(**inputs).logits
     return {"inputs": {name: tensor.tolist() for name, tensor in inputs.items()}, "logits": logits.tolist()}
-
-
-if "make" in request:
-    model = made(request["make"], request["tokenizer"])
-else:
-    model = GLiNER.from_pretrained(directory, load_onnx_model=request["onnx"])
-answer = {} if request.get("onnx") else scores(model)
-answer["entities"] = model.inference(request["texts"], request["labels"], threshold=request["threshold"])
-if "beside" in request:
-    other = GLiNER.from_pretrained(request["beside"]).model.state_dict()
-    own = model.model.state_dict()
-    answer["same"] = own.keys() == other.keys() and all(torch.equal(own[name], other[name]) for name in own)
-print(json.dumps(answer))

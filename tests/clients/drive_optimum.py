@@ -1,45 +1,49 @@
-"""Generate, from texts or recordings, embed or match, with optimum.onnxruntime: a request on stdin, the answers on stdout."""
+"""Generate, from texts or recordings, embed or match, with optimum.onnxruntime: the answers to a request."""
 
-import json
-import sys
 from typing import Any
 
 import optimum.onnxruntime
 import torch
 from transformers import AutoTokenizer
 
-request = json.load(sys.stdin)
-model = getattr(optimum.onnxruntime, request["class_name"]).from_pretrained(request["directory"])
-tokenizer = AutoTokenizer.from_pretrained(request["directory"]) if {"batches", "pairs"} & {*request} else None
-new_tokens = request.get("new_tokens")
+
+def answer(request: dict[str, Any]) -> list[dict[str, Any]]:
+    """An answer to each batch of texts, to each recording, and to pairs of texts and images."""
+    model = getattr(optimum.onnxruntime, request["class_name"]).from_pretrained(request["directory"])
+    answers = []
+    for texts in request.get("batches", []):
+        batch, echo = tokenized(request, texts)
+        if "new_tokens" in request:
+            answers.append({"tokens": generated(model, request, batch), "echo": echo})
+        else:
+            answers.append({"vectors": model(**batch).last_hidden_state.tolist()})
+    for samples in request.get("heard", []):
+        inputs = {"input_values": torch.tensor(samples)[None]}
+        answers.append({"tokens": generated(model, request, inputs)})
+    if "pairs" in request:
+        answers.append({"scores": matches(model, request)})
+    return answers
 
 
-def answer(texts: list[str]) -> dict[str, Any]:
-    """The vectors of each text; or the tokens after it, and the first text as the tokenizer gives it back."""
+def tokenized(request: dict[str, Any], texts: list[str]) -> tuple[Any, str]:
+    """A padded batch of texts, and the first text as the tokenizer gives it back."""
+    tokenizer = AutoTokenizer.from_pretrained(request["directory"])
     batch = tokenizer(texts, padding=True, return_tensors="pt")
-    if new_tokens is None:
-        return {"vectors": model(**batch).last_hidden_state.tolist()}
-    return {"tokens": generated(batch), "echo": tokenizer.decode(batch["input_ids"][0])}
+    return batch, tokenizer.decode(batch["input_ids"][0])
 
 
-def generated(inputs: Any) -> list[list[int]]:
+def generated(model: Any, request: dict[str, Any], inputs: Any) -> list[list[int]]:
     """The tokens after some inputs."""
-    length = {"min_new_tokens": new_tokens, "max_new_tokens": new_tokens}
+    count = request["new_tokens"]
+    length = {"min_new_tokens": count, "max_new_tokens": count}
     found = model.generate(**inputs, **length, do_sample=False, **request.get("options", {}))
-    return found[:, -new_tokens:].tolist()
+    return found[:, -count:].tolist()
 
 
-def matches(pairs: dict[str, Any]) -> list[list[float]]:
+def matches(model: Any, request: dict[str, Any]) -> list[list[float]]:
     """The score of each text for each image."""
+    pairs = request["pairs"]
     images = torch.tensor(pairs["values"]).view(pairs["sizes"])
-    batch = tokenizer(pairs["texts"], padding=True, return_tensors="pt")
+    batch, _ = tokenized(request, pairs["texts"])
     found = model(input_ids=batch["input_ids"], attention_mask=batch["attention_mask"], pixel_values=images)
     return found.logits_per_image.tolist()
-
-
-answers = [answer(texts) for texts in request.get("batches", [])]
-for samples in request.get("heard", []):
-    answers.append({"tokens": generated({"input_values": torch.tensor(samples)[None]})})
-if "pairs" in request:
-    answers.append({"scores": matches(request["pairs"])})
-print(json.dumps(answers))

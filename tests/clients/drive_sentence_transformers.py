@@ -1,10 +1,13 @@
-"""Embed sentences with sentence-transformers' ONNX backend: a request on stdin, the answer on stdout."""
+"""Embed sentences with sentence-transformers' ONNX backend: the answer to a request."""
 
-import json
-import sys
+from typing import Any
 
 from sentence_transformers import SentenceTransformer
 
-request = json.load(sys.stdin)
-model = SentenceTransformer(request["directory"], backend="onnx", model_kwargs={"file_name": "model.onnx"})
-print(json.dumps({"vectors": model.encode(request["texts"]).tolist()}))
+
+def answer(request: dict[str, Any]) -> dict[str, Any]:
+    """The vector of each text."""
+    model = SentenceTransformer(
+        request["directory"], backend="onnx", model_kwargs={"file_name": "model.onnx"}
+    )
+    return {"vectors": model.encode(request["texts"]).tolist()}

@@ -1,11 +1,14 @@
-// Answer a request on stdin with transformers.js: the answers go to stdout.
+// Answer requests with transformers.js, each a line on stdin: a line on stdout for each. The rest that is printed goes to stderr.
 
-import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { createInterface } from "node:readline";
 
 import { answersTo } from "./answer_transformers_js.mjs";
 
 const transformers = createRequire(`${process.cwd()}/`)("@huggingface/transformers"); // as installed where this runs
 transformers.env.allowRemoteModels = false;
+console.log = console.error;
 
-console.log(JSON.stringify(await answersTo(transformers, JSON.parse(readFileSync(0, "utf-8")))));
+for await (const line of createInterface({ input: process.stdin })) {
+  process.stdout.write(`${JSON.stringify(await answersTo(transformers, JSON.parse(line)))}\n`);
+}

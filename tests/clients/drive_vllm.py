@@ -1,8 +1,7 @@
-"""Generate from token ids with vLLM's backend for models of transformers: a request on stdin, the answers on stdout."""
+"""Generate from token ids with vLLM's backend for models of transformers: the answer to a request."""
 
-import json
 import os
-import sys
+from typing import Any
 
 os.environ |= {
     "VLLM_CPU_KVCACHE_SPACE": "1",
@@ -10,23 +9,21 @@ os.environ |= {
     "VLLM_NO_USAGE_STATS": "1",
 }
 
-answers = os.fdopen(os.dup(1), "w")
-os.dup2(2, 1)  # vLLM prints on stdout
+from vllm import LLM, SamplingParams
 
-from vllm import LLM, SamplingParams  # noqa: E402
 
-request = json.load(sys.stdin)
-model = LLM(
-    request["directory"],
-    trust_remote_code=True,
-    model_impl="transformers",
-    skip_tokenizer_init=True,
-    dtype="float32",
-    enforce_eager=True,
-    max_model_len=64,
-    max_num_seqs=4,
-)
-how = SamplingParams(max_tokens=request["new_tokens"], temperature=0, ignore_eos=True, detokenize=False)
-found = model.generate([{"prompt_token_ids": each} for each in request["prompts"]], how)
-answers.write(json.dumps([list(each.outputs[0].token_ids) for each in found]))
-answers.flush()
+def answer(request: dict[str, Any]) -> list[list[int]]:
+    """The tokens after each prompt."""
+    model = LLM(
+        request["directory"],
+        trust_remote_code=True,
+        model_impl="transformers",
+        skip_tokenizer_init=True,
+        dtype="float32",
+        enforce_eager=True,
+        max_model_len=64,
+        max_num_seqs=4,
+    )
+    how = SamplingParams(max_tokens=request["new_tokens"], temperature=0, ignore_eos=True, detokenize=False)
+    found = model.generate([{"prompt_token_ids": each} for each in request["prompts"]], how)
+    return [list(each.outputs[0].token_ids) for each in found]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from exporters.verification.engines.find import VARIABLE
+from exporters.verification.engines.process import kept_processes
 
 ENVIRONMENTS = Path(__file__).parents[2] / ".engines"
 
@@ -15,3 +17,17 @@ ENVIRONMENTS = Path(__file__).parents[2] / ".engines"
 def _environments(monkeypatch: pytest.MonkeyPatch) -> None:
     if ENVIRONMENTS.is_dir():  # or those that ZOO_ENGINES names
         monkeypatch.setenv(VARIABLE, str(ENVIRONMENTS))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _one_process_per_engine() -> Iterator[None]:
+    """Start each engine once for all tests: most take longer to start than to answer."""
+    with kept_processes():
+        yield
+
+
+@pytest.fixture
+def new_processes() -> Iterator[None]:
+    """Start engines anew for a test, with its settings and environment."""
+    with kept_processes():
+        yield

@@ -237,6 +237,7 @@ def test_openvino_misreads_blocks_whose_size_is_no_power_of_two(run: Run) -> Non
         assert difference < 1e-4 if right else difference > 0.1
 
 
+@pytest.mark.usefixtures("new_processes")
 @pytest.mark.skipif(not Path(SWIFTSHADER).exists(), reason="needs Debian's package chromium")
 def test_swiftshader_computes_sines_that_are_coarse(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VK_ICD_FILENAMES", SWIFTSHADER)

@@ -43,6 +43,7 @@ def test_the_provider_computes_what_the_model_does(name: str, tmp_path: Path) ->
     )  # within the tolerances of verification, which are relative to the outputs
 
 
+@pytest.mark.usefixtures("new_processes")
 @pytest.mark.skipif(not Path(SWIFTSHADER).exists(), reason="needs Debian's package chromium")
 def test_what_an_adapter_cannot_run_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VK_ICD_FILENAMES", SWIFTSHADER)
@@ -72,6 +73,7 @@ def test_a_wrong_scale_of_attention_fails_the_export(tmp_path: Path, monkeypatch
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.usefixtures("new_processes")
 def test_a_weight_beyond_the_size_of_a_binding_is_read_in_parts(tmp_path: Path) -> None:
     """Adapters bind 128 MiB by default; the provider binds a larger weight in segments, so that no graph divides it."""
     rows, width = 40_000, 1024  # 164 MB
