@@ -411,9 +411,8 @@ def load(path: Path, task: Task, target: Target, dtype: torch.dtype, *, packed: 
 
 def emulates_experts(path: Path, target: Target) -> bool:
     """Whether a graph has experts of 4-bit floats that no provider on this machine reads."""
-    return CUDA not in present(target.providers) and has_float_experts(
-        onnx.load(path, load_external_data=False)
-    )
+    unread = target.float_experts and CUDA not in present(target.providers)
+    return unread and has_float_experts(onnx.load(path, load_external_data=False))
 
 
 def load_exact(
