@@ -9,7 +9,6 @@ from torch import nn
 from exporters.graph.fusing.mixtures import activation_attributes
 from exporters.graph.quantization.scheme import in_tiles
 from exporters.target.targets import Target
-from zoo.components.mixture import Experts
 from zoo.core.tensors import weight_tensors
 from zoo.weights.source import WeightSource
 
@@ -23,6 +22,8 @@ def float_experts(
     """
     if not target.float_experts:
         return frozenset()
+    from zoo.components.mixture import Experts
+
     names = {id(tensor): name for name, tensor in weight_tensors(model)}
     read = set[str]()
     for experts in model.modules():

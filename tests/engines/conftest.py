@@ -14,14 +14,16 @@ ENVIRONMENTS = Path(__file__).parents[2] / ".engines"
 
 
 @pytest.fixture(autouse=True)
-def _environments(monkeypatch: pytest.MonkeyPatch) -> None:
+def _environments(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.node.get_closest_marker("engines"):
+        request.getfixturevalue("one_process_per_engine")
     if ENVIRONMENTS.is_dir():  # or those that ZOO_ENGINES names
         monkeypatch.setenv(VARIABLE, str(ENVIRONMENTS))
 
 
-@pytest.fixture(autouse=True, scope="session")
-def _one_process_per_engine() -> Iterator[None]:
-    """Start each engine once for all tests: most take longer to start than to answer."""
+@pytest.fixture(scope="session")
+def one_process_per_engine() -> Iterator[None]:
+    """Start each engine once for all tests that need engines: most take longer to start than to answer."""
     with kept_processes():
         yield
 
