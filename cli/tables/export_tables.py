@@ -109,7 +109,7 @@ def quantized_lines(manifest: Manifest) -> Iterator[tuple[str, bool]]:
     from exporters.graph.precisions import PRECISIONS
     from exporters.target.targets import TARGETS
 
-    readers = [name for name, target in TARGETS.items() if target.float_experts]
+    readers = [name for name, target in TARGETS.items() if target.mxfp4_experts]
     for group in manifest.quantized:
         count = f"{len(group.weights)} {group.format} weight{'s' if len(group.weights) > 1 else ''}"
         if group.carried:

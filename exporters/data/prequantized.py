@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from torch import Tensor, nn
 
-from exporters.data.float_experts import float_experts
+from exporters.data.mxfp4_experts import mxfp4_experts
 from exporters.graph.precisions import PRECISIONS, Precision, holds
 from exporters.target.targets import Target
 from zoo.core.tensors import weight_tensors
@@ -29,7 +29,7 @@ def prequantized_weights(
     """The weights of a model that a source stores quantized, grouped by format; adapters may change the products of those
     ``adapted``."""
     names_by_form: dict[Key, list[str]] = {}
-    experts = float_experts(model, source, target, adapted)
+    experts = mxfp4_experts(model, source, target, adapted)
     for name, tensor in weight_tensors(model):
         if (form := source.format(name)) is not None:
             codes = source.codes(name)

@@ -10,7 +10,7 @@ from typing import Any
 import onnx
 
 from exporters.target.environment import required_environment
-from exporters.target.float_experts import check_float_experts
+from exporters.target.mxfp4_experts import check_mxfp4_experts
 from exporters.target.providers import plugin_devices, with_options
 from exporters.target.runtimes import multiplies_integers
 
@@ -44,7 +44,7 @@ def open_session(path: Path, options: Any, providers: Sequence[str]) -> Any:
     import onnxruntime
 
     model = _loaded(path)
-    check_float_experts(path, model, providers)
+    check_mxfp4_experts(path, model, providers)
     os.environ.update(required_environment(_opset(model)))
     if devices := [device for provider in providers for device in plugin_devices(provider)]:
         options.add_provider_for_devices(devices[:1], {})

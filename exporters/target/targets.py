@@ -129,7 +129,7 @@ class Target:
     weighs_experts: bool = True
     """Whether its QMoE multiplies experts by the weights that it is given. CUDA's takes the softmax of the scores alone (ONNX Runtime
     1.31: ``SoftmaxTopKKernel`` has no input for weights)."""
-    float_experts: bool = False
+    mxfp4_experts: bool = False
     """Whether its QMoE reads experts of 4-bit floats, with an exponent for every 32 (MXFP4)."""
     sizes_on_device: bool = False
     """Whether a size that tensors are computed with is computed beside them, where the shapes of tensors are on the host: a copy
@@ -266,7 +266,7 @@ TARGETS = {
             window_slack=0,
             unsupported_precisions=IN_HALF_ALREADY,
             weighs_experts=False,
-            float_experts=True,
+            mxfp4_experts=True,
             sizes_on_device=True,
             fuses_convolution_gates=True,
         ),

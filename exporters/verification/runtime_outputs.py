@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from exporters.graph.quantization.cache_scheme import stored_codes
-from exporters.target.float_experts import has_float_experts
+from exporters.target.mxfp4_experts import has_mxfp4_experts
 from exporters.target.providers import CUDA, device_of, present
 from exporters.target.session_options import open_session, run_entries, session_options
 from exporters.target.targets import Padding, Target
@@ -411,8 +411,8 @@ def load(path: Path, task: Task, target: Target, dtype: torch.dtype, *, packed: 
 
 def emulates_experts(path: Path, target: Target) -> bool:
     """Whether a graph has experts of 4-bit floats that no provider on this machine reads."""
-    unread = target.float_experts and CUDA not in present(target.providers)
-    return unread and has_float_experts(onnx.load(path, load_external_data=False))
+    unread = target.mxfp4_experts and CUDA not in present(target.providers)
+    return unread and has_mxfp4_experts(onnx.load(path, load_external_data=False))
 
 
 def load_exact(

@@ -66,27 +66,23 @@ export class Drawing {
     }
   }
 
-  keys(part) {
-    return this.paths.get(part);
-  }
-
   // The number of keys of the parts that hold a path of keys most closely; 0 if none does.
   depth(path) {
-    return Math.max(0, ...this.parts.map((part) => this.keys(part)).map((keys) => (starts(path, keys) ? keys.length : 0)));
+    return Math.max(0, ...[...this.paths.values()].filter((keys) => starts(path, keys)).map((keys) => keys.length));
   }
 
   choose(part) {
     for (const other of this.parts) other.setAttribute("tabindex", "-1");
     part.setAttribute("tabindex", "0");
-    this.link(this.keys(part), part);
-    this.chosen(this.keys(part));
+    const keys = this.paths.get(part);
+    this.link(keys, part);
+    this.chosen(keys);
   }
 
   // Marks the part that a path of keys belongs to: that with the longest of its keys, or all below it.
   link(path, only) {
     const best = this.depth(path);
-    for (const part of this.parts) {
-      const keys = this.keys(part);
+    for (const [part, keys] of this.paths) {
       const linked = only ? part === only : best ? keys.length === best && starts(path, keys) : path.length > 0 && starts(keys, path);
       part.classList.toggle("linked", linked);
     }
@@ -95,8 +91,7 @@ export class Drawing {
   // Marks the parts that hold changed keys most closely, and all below changed keys.
   mark(changes) {
     const depths = changes.map((path) => this.depth(path));
-    for (const part of this.parts) {
-      const keys = this.keys(part);
+    for (const [part, keys] of this.paths) {
       const changed = changes.some((path, i) => (starts(path, keys) ? keys.length === depths[i] : starts(keys, path) && path.length > 1));
       part.classList.toggle("changed", changed);
     }

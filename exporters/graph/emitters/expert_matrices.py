@@ -12,9 +12,9 @@ import torch
 
 from exporters.graph.emitters.linear import low_rank, quantized
 from exporters.graph.emitters.registry import Call, Operand
-from exporters.graph.quantization.float_matrix import FloatMatrix
 from exporters.graph.quantization.interleaved import InterleavedMatrix
 from exporters.graph.quantization.matrix import QuantizedMatrix
+from exporters.graph.quantization.mxfp4_matrix import Mxfp4Matrix
 from exporters.graph.values import Value
 from zoo.weights.blocks import Blocks
 
@@ -59,7 +59,7 @@ def codes(call: Call, matrices: Sequence[ExpertWeights], blocks: Blocks) -> tupl
     name, lines = joint_name(matrices), len(names) * rows
     matrix: QuantizedMatrix
     if blocks.floats:
-        matrix = FloatMatrix(names, width, blocks, "blocks", weight.dtype, rows)
+        matrix = Mxfp4Matrix(names, width, blocks, "blocks", weight.dtype, rows)
     elif len(names) > 1:
         matrix = InterleavedMatrix(names, width, blocks, "blocks", weight.dtype, rows)
     else:

@@ -19,7 +19,7 @@ from exporters.graph.emitters.products import ACCURACY_LEVEL
 from exporters.graph.emitters.registry import Call, Operand, emits
 from exporters.graph.fusing.mixtures import activation_attributes, expert_mixture
 from exporters.graph.values import Value
-from exporters.target.float_experts import MXFP4
+from exporters.target.mxfp4_experts import MXFP4
 from exporters.target.targets import CONTRIB
 
 
@@ -98,14 +98,11 @@ def _qmoe(experts: MixtureCall, activation: Mapping[str, Any]) -> Value:
     else:
         scores = _chosen_logits(experts) if experts.logits is None else experts.rows(experts.logits)
     form: dict[str, Any] = {"accuracy_level": ACCURACY_LEVEL, "weights_prepacked": 0}
-    rest: list[Value | None] = [*[None] * 6, scores] if weighed else []
+    factors: list[Value] = []
     if blocks.floats:
         form = {"quant_type": MXFP4}
-        rest = [
-            *rest,
-            *[None] * (7 - len(rest)),
-            *[call.graph.constant([1.0] * experts.count, torch.float32)] * 2,
-        ]
+        factors = [call.graph.constant([1.0] * experts.count, torch.float32)] * 2
+    rest = [*[None] * 6, scores if weighed else None, *factors] if weighed or factors else []
     mixed: Value = call.op(
         "QMoE", experts.x.value, scores, *codes(call, experts.gate_first, blocks), experts.first_bias(),
         *codes(call, [down], blocks), down.bias_value, *rest,

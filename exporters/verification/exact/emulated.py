@@ -15,9 +15,9 @@ import torch
 from onnx import NodeProto, TensorProto, helper
 
 from exporters.graph.dtypes import DTYPES
-from exporters.target.float_experts import reads_floats
-from exporters.verification.exact.float_weights import float_weights
+from exporters.target.mxfp4_experts import reads_mxfp4
 from exporters.verification.exact.mixture import exact_mixture
+from exporters.verification.exact.mxfp4_weights import mxfp4_weights
 
 _FLOATS = (0, 1, 4, 7)
 """The indices of QMoE's inputs in the dtype of the graph: tokens, scores and biases."""
@@ -29,7 +29,7 @@ def emulated_file(path: Path, dtype: torch.dtype) -> Iterator[Path]:
     temporary = path.with_name(f".emulated.{path.name}")
     try:
         model = onnx.load(path, load_external_data=False)
-        with float_weights(path, model):
+        with mxfp4_weights(path, model):
             temporary.write_bytes(emulated(model, DTYPES[dtype]).SerializeToString())
             yield temporary
     finally:
@@ -42,7 +42,7 @@ def emulated(model: onnx.ModelProto, dtype: int) -> onnx.ModelProto:
     result.CopyFrom(model)
     del result.graph.node[:]
     for node in model.graph.node:
-        result.graph.node.extend(_in_float32(node, result.graph, dtype) if reads_floats(node) else [node])
+        result.graph.node.extend(_in_float32(node, result.graph, dtype) if reads_mxfp4(node) else [node])
     return result
 
 

@@ -24,10 +24,10 @@ from exporters.graph.dtypes import DTYPES
 from exporters.graph.proto_bodies import widen_bodies
 from exporters.graph.values import STATED_ROUNDING, Graph
 from exporters.target import targets
-from exporters.target.float_experts import reads_floats
+from exporters.target.mxfp4_experts import reads_mxfp4
 from exporters.target.session_options import FLOAT32_LEVEL
-from exporters.verification.exact.float_weights import float_weights
 from exporters.verification.exact.mixture import exact_mixture
+from exporters.verification.exact.mxfp4_weights import mxfp4_weights
 from exporters.verification.exact.qdq import StaticInputs
 
 FLOAT = TensorProto.FLOAT
@@ -61,7 +61,7 @@ def exact_file(
     temporary = path.with_name(f".exact.{path.name}")
     try:
         model = onnx.load(path, load_external_data=False)
-        with float_weights(path, model):
+        with mxfp4_weights(path, model):
             temporary.write_bytes(exact(model, half, unrounded).SerializeToString())
             yield temporary
     finally:
@@ -134,7 +134,7 @@ def _exact_nodes(node: NodeProto, graph: GraphProto, narrow: int | None) -> Iter
             yield from _unrounded_codes(node, graph)
         case "MatMulInteger":
             yield from _float_product(node)
-        case "QMoE" if reads_floats(node) or _has_8_bits(node):
+        case "QMoE" if reads_mxfp4(node) or _has_8_bits(node):
             yield from exact_mixture(node, graph)
         case _:
             copy = NodeProto()

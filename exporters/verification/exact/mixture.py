@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from onnx import GraphProto, NodeProto, TensorProto, helper, numpy_helper
 
-from exporters.target.float_experts import reads_floats
+from exporters.target.mxfp4_experts import reads_mxfp4
 from exporters.target.targets import CONTRIB
 
 OWN = frozenset(
@@ -27,7 +27,7 @@ def exact_mixture(node: NodeProto, graph: GraphProto) -> Iterator[NodeProto]:
     """Yield the nodes that replace one; constants are added to the graph.
 
     QMoE takes logits, as MoE does, or plain weights, whose sum is then a factor of the result. Experts of 4-bit floats are matrices
-    already (:mod:`exporters.verification.exact.float_weights`).
+    already (:mod:`exporters.verification.exact.mxfp4_weights`).
     """
     name = node.output[0]
     options = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
@@ -35,7 +35,7 @@ def exact_mixture(node: NodeProto, graph: GraphProto) -> Iterator[NodeProto]:
     graph.initializer.append(numpy_helper.from_array(np.array([-1]), f"{name}:last"))
     dims = {weight.name: list(weight.dims) for weight in graph.initializer}
     made = [first, second]
-    if not reads_floats(node):
+    if not reads_mxfp4(node):
         made = [f"{name}:{codes}" for codes in made]
         for codes, scale in ((first, first_scale), (second, second_scale)):
             yield from _integer_weights(name, codes, scale, dims[codes], options["block_size"], graph)

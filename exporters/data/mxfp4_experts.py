@@ -13,14 +13,14 @@ from zoo.core.tensors import weight_tensors
 from zoo.weights.source import WeightSource
 
 
-def float_experts(
+def mxfp4_experts(
     model: nn.Module, source: WeightSource, target: Target, adapted: Set[str] = frozenset()
 ) -> frozenset[str]:
     """The weights that the target's QMoE reads as 4-bit floats: all matrices of a mixture, or none.
 
     Products that adapters may change, ``adapted`` by their weights, are computed expert by expert instead.
     """
-    if not target.float_experts:
+    if not target.mxfp4_experts:
         return frozenset()
     from zoo.components.mixture import Experts
 

@@ -21,7 +21,7 @@ from transformers.integrations.mxfp4 import convert_moe_packed_tensors
 from cli.tables.export_tables import quantized_lines
 from exporters.export import export
 from exporters.exported.verify_export import verify_export
-from exporters.graph.quantization import float_matrix
+from exporters.graph.quantization import mxfp4_matrix
 from exporters.graph.quantization.interleaved import InterleavedMatrix
 from exporters.runtime.exported import open_export
 from exporters.steps.manifest import Export
@@ -196,26 +196,26 @@ def swapped_apart(packed: torch.Tensor) -> torch.Tensor:
 
 
 def swap_nibbles(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(float_matrix, "in_pairs", swapped_in_pairs)
-    monkeypatch.setattr(float_matrix, "apart", swapped_apart)
+    monkeypatch.setattr(mxfp4_matrix, "in_pairs", swapped_in_pairs)
+    monkeypatch.setattr(mxfp4_matrix, "apart", swapped_apart)
 
 
 def gates_before_ups(monkeypatch: pytest.MonkeyPatch) -> None:
     """All rows of the gate precede those of up, when they are written and when they are read back."""
-    written, read = InterleavedMatrix.parts, float_matrix.FloatMatrix.restored
+    written, read = InterleavedMatrix.parts, mxfp4_matrix.Mxfp4Matrix.restored
 
     def parts(self: InterleavedMatrix, source: Any) -> Any:
         count = len(self.names)
         order = torch.arange(count * self.rows).view(self.rows, count).t().flatten()
         yield from (part.rows(order) for part in written(self, source))
 
-    def restored(self: float_matrix.FloatMatrix, tensors: Any) -> torch.Tensor:
+    def restored(self: mxfp4_matrix.Mxfp4Matrix, tensors: Any) -> torch.Tensor:
         rows = read(self, tensors).view(len(self.names), -1, self.rows, self.width)
         turned = rows.permute(1, 2, 0, 3).reshape(-1, len(self.names), self.rows, self.width)
         return turned.transpose(0, 1).flatten()
 
-    monkeypatch.setattr(float_matrix.FloatMatrix, "parts", parts)
-    monkeypatch.setattr(float_matrix.FloatMatrix, "restored", restored)
+    monkeypatch.setattr(mxfp4_matrix.Mxfp4Matrix, "parts", parts)
+    monkeypatch.setattr(mxfp4_matrix.Mxfp4Matrix, "restored", restored)
 
 
 @pytest.mark.parametrize("sabotage", [swap_nibbles, gates_before_ups])

@@ -18,7 +18,7 @@ from zoo.weights.float4 import apart, in_pairs
 
 
 @dataclass(frozen=True)
-class FloatMatrix(InterleavedMatrix):
+class Mxfp4Matrix(InterleavedMatrix):
     """Codes E K N/2, two rows of a column in a byte, the first in the lower bits; exponents E N B."""
 
     @property

@@ -17,7 +17,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, numpy_helper
 
-from exporters.target.float_experts import reads_floats
+from exporters.target.mxfp4_experts import reads_mxfp4
 from zoo.weights.float4 import MAGNITUDES
 
 BIAS = 127
@@ -34,12 +34,12 @@ MATRICES = ((2, 3, 15), (5, 6, 16))
 
 
 @contextmanager
-def float_weights(path: Path, model: onnx.ModelProto) -> Iterator[None]:
+def mxfp4_weights(path: Path, model: onnx.ModelProto) -> Iterator[None]:
     """Replace the codes of a graph by matrices, E N K, in a temporary file beside the graph, which is removed at the end.
 
     One expert is in memory at a time.
     """
-    mixtures = [node for node in model.graph.node if reads_floats(node)]
+    mixtures = [node for node in model.graph.node if reads_mxfp4(node)]
     temporary = path.with_name(f".experts.{path.name}.data")
     try:
         if mixtures:
