@@ -1,7 +1,7 @@
 """The shapes of every module's inputs and outputs, in symbols.
 
-The model runs twice on the meta device, which computes shapes only, with different sizes of batch, tokens, cache and
-encoder input: a size that is equal in both runs is fixed, and the others are named after the size that they follow.
+The model runs twice on the meta device, which computes shapes only, by the rules of :mod:`zoo.ops`, with different sizes of
+batch, tokens, cache and encoder input: a size that is equal in both runs is fixed, and the others are named after the size that they follow.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from specs.model.model import Model
 from specs.model.stack import Stack
 from zoo.builder import ZooModel
 from zoo.checks.recorder import RecordedCall, Recorder
+from zoo.checks.shape_rules import ShapeRules
 from zoo.checks.symbols import MEANINGS, SIZES, UNNAMED, Names, describe, names_of_blocks, symbols_in
 from zoo.core.caller import line_of, line_text
 from zoo.core.graph_names import HIDDEN_STATES
@@ -149,6 +150,8 @@ class _Inputs:
 
     def __init__(self, spec: Model, size: Sizes) -> None:
         self._spec, self.size = spec, size
+        self._token = token_inputs(spec.embedding_of(spec.last_stack), torch.zeros(1, 1, dtype=torch.int64))
+        """The inputs beside tokens, for one token."""
 
     def ids(self, length: int) -> Tensor:
         """Token ids, or a mask."""
@@ -158,7 +161,11 @@ class _Inputs:
         """The inputs beside tokens: hidden states, if a decoder reads them, tasks and boxes."""
         spec = self._spec
         if not spec.reads_hidden_states:
-            return token_inputs(spec.embedding_of(spec.last_stack), self.ids(length))
+            batch = self.size["B"]
+            return {
+                name: torch.empty(batch, length, *token.shape[2:], dtype=token.dtype, device="meta")
+                for name, token in self._token.items()
+            }
         return {HIDDEN_STATES: torch.empty(self.size["B"], length, spec.d_model, device="meta")}
 
     def read(self, length: int, stack: Stack | None = None) -> tuple[Tensor, Tensor | None]:
@@ -175,8 +182,9 @@ class _Inputs:
 
 @torch.no_grad()
 def _run(model: ZooModel, spec: Model, recorder: Recorder, size: Sizes) -> None:
-    with recorder:
-        _call(model, _Inputs(spec, size), recorder)
+    inputs = _Inputs(spec, size)
+    with recorder, ShapeRules():
+        _call(model, inputs, recorder)
 
 
 @functools.singledispatch

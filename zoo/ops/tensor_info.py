@@ -111,26 +111,29 @@ def floating(dtype: torch.dtype) -> torch.dtype:
 
 def info_on_meta(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The result of a call, found by running it on meta tensors."""
-
-    def tensor(value: Any) -> Any:
-        if isinstance(value, TensorInfo):
-            return torch.empty(value.shape, dtype=value.dtype, device="meta")
-        if isinstance(value, (tuple, list)):
-            return type(value)(tensor(item) for item in value)
-        return value
-
-    def info(value: Any) -> Any:
-        if isinstance(value, torch.Tensor):
-            return TensorInfo(tuple(value.shape), value.dtype)
-        if isinstance(value, (tuple, list)):
-            return tuple(info(item) for item in value)
-        return value
-
-    positional, named = [tensor(arg) for arg in args], {key: tensor(arg) for key, arg in kwargs.items()}
+    positional, named = on_meta(args), on_meta(kwargs)
     with torch.device("meta"):
         result = (
             getattr(positional[0], target)(*positional[1:], **named)
             if isinstance(target, str)
             else target(*positional, **named)
         )
-    return info(result)
+    return infos(result)
+
+
+def on_meta(value: Any) -> Any:
+    """``value`` with a meta tensor for every :class:`TensorInfo` in it."""
+    if isinstance(value, TensorInfo):
+        return torch.empty(value.shape, dtype=value.dtype, device="meta")
+    if isinstance(value, dict):
+        return {key: on_meta(item) for key, item in value.items()}
+    return type(value)(map(on_meta, value)) if isinstance(value, (tuple, list)) else value
+
+
+def infos(value: Any) -> Any:
+    """``value`` with a :class:`TensorInfo` for every tensor in it; lists become tuples."""
+    if isinstance(value, torch.Tensor):
+        return TensorInfo(tuple(value.shape), value.dtype)
+    if isinstance(value, dict):
+        return {key: infos(item) for key, item in value.items()}
+    return tuple(map(infos, value)) if isinstance(value, (tuple, list)) else value
