@@ -118,7 +118,6 @@ def report(
 
     screen.tabulate_if(given(context, "symbolic", "depth"))
     from cli.options.files import check_place
-    from cli.tables.mesh_report import report_mesh
     from zoo.reports.side import read_side
 
     if options.html is not None:
@@ -128,6 +127,8 @@ def report(
 
     lengths = Lengths.of(side.spec, options.batch, options.length, options.past, options.source_length)
     if options.mesh is not None or options.fit is not None:
+        from cli.tables.mesh_report import report_mesh
+
         devices = options.devices or ()
         report_mesh(screen, side.spec, lengths, options.precision, devices, options.mesh, options.fit)
         return

@@ -16,7 +16,7 @@ from tests.parallel import checkpoints
 from tests.parallel.models import MODELS
 from tests.parallel.processes import on_processes
 from zoo.checkpoints.open import open_weights
-from zoo.parallel.pipeline import check_stages
+from zoo.parallel.stage_limits import check_stages
 
 
 @pytest.mark.parametrize(("begin", "end"), [(0, 10), (7, 4_200_000), (5_000_000, 8_388_608)])

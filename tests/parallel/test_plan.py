@@ -164,7 +164,7 @@ SIDE = (
 def test_layers_that_share_weights_or_read_the_embedding_are_no_stages(
     changes: tuple[str, ...], message: str
 ) -> None:
-    from zoo.parallel.pipeline import check_stages
+    from zoo.parallel.stage_limits import check_stages
 
     model = assemble(_sharing("null", *changes))
     check_stages(model, 1)
@@ -173,7 +173,7 @@ def test_layers_that_share_weights_or_read_the_embedding_are_no_stages(
 
 
 def test_layers_that_read_the_values_of_the_first_are_no_stages() -> None:
-    from zoo.parallel.pipeline import check_stages
+    from zoo.parallel.stage_limits import check_stages
 
     model = assemble(MODELS["rwkv7"])
     check_stages(model, 1)

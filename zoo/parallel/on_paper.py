@@ -21,8 +21,8 @@ from specs.model.model import Model
 from zoo.builder import assemble
 from zoo.models.stack import stacks_of
 from zoo.parallel.mesh import check_names
-from zoo.parallel.pipeline import check_stages
 from zoo.parallel.plan import ParallelPlan, blocks_of, plan_of
+from zoo.parallel.stage_limits import check_stages
 from zoo.reports.folding import Folded
 from zoo.reports.memory import DTYPES, CacheSizes, cache
 from zoo.reports.roofline import COMPUTED_IN, best_rate

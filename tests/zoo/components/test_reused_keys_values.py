@@ -17,7 +17,7 @@ from specs.model.model import Model
 from tests.zoo.tiny import BLOCK, gpt2
 from zoo.builder import assemble
 from zoo.checks.behaviour import check_behaviour
-from zoo.parallel.pipeline import check_stages
+from zoo.parallel.stage_limits import check_stages
 from zoo.reports.folding import Folded
 from zoo.reports.memory import cache
 from zoo.reports.parameters import parameter_report
