@@ -49,15 +49,14 @@ def deterministic() -> Iterator[None]:
     os.environ.setdefault(
         "CUBLAS_WORKSPACE_CONFIG", ":4096:8"
     )  # without it, matrix products on a GPU are not reproducible
-    before = torch.are_deterministic_algorithms_enabled()
-    only_warned = torch.is_deterministic_algorithms_warn_only_enabled()
-    torch.use_deterministic_algorithms(True, warn_only=True)
+    before = torch.get_deterministic_debug_mode()
+    torch.set_deterministic_debug_mode("warn")  # use_deterministic_algorithms would import the compiler
     try:
         with torch.random.fork_rng(), warnings.catch_warnings():
             warnings.filterwarnings("ignore", ".*deterministic")
             yield
     finally:
-        torch.use_deterministic_algorithms(before, warn_only=only_warned)
+        torch.set_deterministic_debug_mode(before)
 
 
 def train(run: Run, task: TrainingTask, settings: Settings, device: torch.device, progress: OnMoment) -> None:
