@@ -12,11 +12,11 @@ from typing import Any
 from torch.overrides import TorchFunctionMode
 
 from zoo.ops.operation import Operation, never, operation_of
-from zoo.ops.tensor_info import infos, on_meta
+from zoo.ops.tensor_info import TensorInfo, infos, on_meta
 
 
 class ShapeRules(TorchFunctionMode):
-    """A context in which operations on meta tensors follow their rules, and views, or calls without a rule, run as they are.
+    """A context in which operations on meta tensors follow their rules; views, sizes and calls without a rule run as they are.
 
     A result is contiguous, so that every view of it is allowed.
     """
@@ -24,16 +24,25 @@ class ShapeRules(TorchFunctionMode):
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        named, entry = kwargs or {}, _entry(func)
-        if entry is not None and entry.shares_memory is never:
-            try:
-                return on_meta(entry.shape(*infos(args), **infos(named)))
-            except (ValueError, TypeError, IndexError, AttributeError):
-                return func(*args, **named)  # whose error says more, if it is one
+        named = kwargs or {}
+        result = _by_rule(func, infos(args), infos(named))
+        if isinstance(result, (TensorInfo, tuple)):
+            return on_meta(result)
         if hasattr(func, "__wrapped__"):  # a semantic function, whose body follows the rules too
             with self:
                 return func.__wrapped__(*args, **named)
         return func(*args, **named)
+
+
+def _by_rule(func: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """The result by the rule of a function; None without one, or if it refuses, as the error of torch says more."""
+    entry = _entry(func)
+    if entry is None or entry.shares_memory is not never:
+        return None
+    try:
+        return entry.shape(*args, **named)
+    except (ValueError, TypeError, IndexError, AttributeError):
+        return None
 
 
 _OPERATORS = {"and": operator.and_, "or": operator.or_, "rsub": operator.sub}

@@ -14,6 +14,7 @@ from tests.zoo.tiny import gpt2
 from zoo.builder import assemble
 from zoo.checks import check_shapes
 from zoo.checks.shape_rules import ShapeRules
+from zoo.functional.numbered import most_numbered
 
 COMPILER = ("sympy", "torch._dynamo", "torch.fx.experimental.symbolic_shapes")
 
@@ -88,3 +89,8 @@ def test_operators_have_the_shapes_and_dtypes_of_torch(compute: Any, dtype: torc
         result = compute(x.to("meta"))
     assert (result.shape, result.dtype, result.device.type) == (compute(x).shape, dtype, "meta")
     assert compute(x).dtype == dtype
+
+
+def test_a_size_that_depends_on_values_is_that_of_the_function() -> None:
+    with ShapeRules():
+        assert most_numbered(torch.empty(2, 9, dtype=torch.int64, device="meta")) == 9
