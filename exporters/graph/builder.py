@@ -310,13 +310,13 @@ class GraphBuilder:
     def _is_nameless(self, sizes: Dim) -> bool:
         return not isinstance(sizes, int) and self.symbols.name(sizes) in {None, *self.symbols.computed}
 
-    def reshape(self, x: Value, dims: Sequence[Dim]) -> Value:
-        """``x`` reshaped to ``dims``; a reshape of a reshape starts from the original, and an identity reshape is
-        omitted.
+    def reshape(self, x: Value, dims: Sequence[Dim], *, again: bool = False) -> Value:
+        """``x`` reshaped to ``dims``; a reshape of a reshape starts from the original, unless it is wanted ``again``, and
+        an identity reshape is omitted.
 
         An unnamed size may be 0, which needs ``allowzero``: a shape otherwise copies the size of ``x`` there.
         """
-        x = self.unshaped(x)
+        x = x if again else self.unshaped(x)
         wanted = tuple(dim if isinstance(dim, int) else self.symbols.name(dim) for dim in dims)
         if x.dims == wanted and not {None, -1} & set(wanted):
             return x

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import onnx
 from onnx import shape_inference
 
+from exporters.target import onnx_schemas
 from specs.base.errors import UserError
 
 
@@ -43,8 +44,8 @@ def check_graph(name: str, model: onnx.ModelProto) -> Checked:
     """
     bare = _without_weights(model)
     try:
-        onnx.checker.check_model(bare)
-        inferred = shape_inference.infer_shapes(bare, check_type=True, strict_mode=True, data_prop=True)
+        onnx_schemas.check(bare)
+        inferred = onnx_schemas.inferred(bare, check_type=True, strict_mode=True, data_prop=True)
     except (onnx.checker.ValidationError, shape_inference.InferenceError) as error:
         reason = " ".join(str(error).split())
         raise InvalidGraphError(f"{name} is not valid ONNX: {reason}") from error

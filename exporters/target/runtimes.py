@@ -17,6 +17,8 @@ from typing import Any
 import onnx
 from onnx import AttributeProto, NodeProto, TensorProto
 
+from exporters.target import onnx_schemas
+
 TABLE = Path(__file__).with_name("runtimes.json")
 
 _SIZES = frozenset(
@@ -93,7 +95,7 @@ def _is_dated(node: NodeProto, opset: int) -> bool:
     """Whether not every version has an operator, or has it in full."""
     if node.domain not in ("", "ai.onnx") or node.op_type in _KERNELS:
         return True
-    return bool(onnx.defs.get_schema(node.op_type, opset).since_version > _UNIVERSAL and node.op_type in _NEW)
+    return onnx_schemas.since(node.op_type, opset) > _UNIVERSAL and node.op_type in _NEW
 
 
 _NEW = frozenset(

@@ -60,6 +60,7 @@ OPERATIONS = {
         OnnxOperator("Attention", since=23),
         OnnxOperator("RotaryEmbedding", since=23),
         OnnxOperator("RMSNormalization", since=23),
+        OnnxOperator("SimplifiedLayerNormalization"),
         OnnxOperator("TensorScatter", since=24),
     )
 }
@@ -107,6 +108,9 @@ class Target:
     """The dtypes in which its RotaryEmbedding rotates pairs of neighbours."""
     biases_group_queries: bool = False
     """Whether its GroupQueryAttention takes a bias that is added to the scores."""
+    norms_in_attention: bool = False
+    """Whether ONNX Runtime moves norms of queries and keys into its GroupQueryAttention, which then reads B T HK where a norm's
+    vectors were reshaped from."""
     masks_keys: bool = True
     """Whether its MultiHeadAttention takes a mask of the keys; otherwise a bias masks them."""
     appends_nothing: bool = True
@@ -214,6 +218,7 @@ TARGETS = {
                 "Gelu": FLOATS,
                 "FusedMatMul": FULL,
                 "SkipLayerNormalization": FULL,
+                "SimplifiedLayerNormalization": FULL,
                 "SkipSimplifiedLayerNormalization": FULL,
                 "GroupQueryAttention": FULL_AND_FLOAT16,
                 "MultiHeadAttention": FULL,
@@ -255,6 +260,7 @@ TARGETS = {
                 "BiasGelu": FLOATS,
                 "FastGelu": FLOATS,
                 "SkipLayerNormalization": FLOATS,
+                "SimplifiedLayerNormalization": FLOATS,
                 "SkipSimplifiedLayerNormalization": FLOATS,
                 "MatMulInteger": FULL,
                 "MatMulNBits": HALF,
@@ -265,6 +271,7 @@ TARGETS = {
             cache_bits=frozenset({8, 4}),
             window_slack=0,
             unsupported_precisions=IN_HALF_ALREADY,
+            norms_in_attention=True,
             weighs_experts=False,
             mxfp4_experts=True,
             sizes_on_device=True,
@@ -319,6 +326,7 @@ TARGETS = {
                 "BiasGelu": FULL_AND_FLOAT16,
                 "FastGelu": FULL_AND_FLOAT16,
                 "SkipLayerNormalization": FULL_AND_FLOAT16,
+                "SimplifiedLayerNormalization": FULL_AND_FLOAT16,
                 "SkipSimplifiedLayerNormalization": FULL_AND_FLOAT16,
                 "MatMulNBits": FULL_AND_FLOAT16,
                 "GatherBlockQuantized": FULL_AND_FLOAT16,
@@ -326,6 +334,7 @@ TARGETS = {
             padding="right",
             block_products=frozenset({"accuracy_level", "bias"}),
             biases_group_queries=True,
+            norms_in_attention=True,
             masks_keys=False,
             appends_nothing=False,
             unsupported_precisions={"bf16": "WebGPU has no bfloat16"},

@@ -14,6 +14,9 @@ from exporters.graph.values import Value
 from exporters.target.targets import CONTRIB
 from zoo.ops.products import per_axis
 
+RMS_NORMS = ("RMSNormalization", "SimplifiedLayerNormalization")
+"""The operations that are an RMS norm: of standard ONNX, and of ONNX Runtime in every opset."""
+
 
 @emits(F.conv1d, F.conv2d)
 def _convolution(
@@ -74,9 +77,10 @@ def _rms_norm(
 ) -> Value:
     """Return x / sqrt(mean(x ** 2) + eps) * weight, computed in float32 for every dtype."""
     least = torch.finfo(x.dtype).eps if eps is None else eps
-    if call.graph.target.takes("RMSNormalization", x.dtype):
+    operation = _norm_operation(call, x.dtype)
+    if operation is not None:
         scale = weight.value if weight else call.graph.constant(np.ones(shape), x.dtype)
-        return call.op("RMSNormalization", x.value, scale, axis=-len(shape), epsilon=least)
+        return call.op(operation, _vectors(call, x), scale, axis=-len(shape), epsilon=least)
     wide = call.cast(x.value, x.dtype, torch.float32)
     over_root = _over_root_mean_square(
         call, wide, len(shape), least, wide_scale=x.dtype == torch.float32 and weight is not None
@@ -91,9 +95,25 @@ def _unit_length(call: Call, x: Operand, eps: float, *, length: float) -> Value:
     width = x.static(-1)
     wide = call.cast(x.value, x.dtype, torch.float32)
     scale = call.graph.constant(np.full(width, width**-0.5 * length), torch.float32)
-    if call.graph.target.takes("RMSNormalization", torch.float32):
-        return call.op("RMSNormalization", wide, scale, axis=-1, epsilon=eps / width)
+    operation = _norm_operation(call, torch.float32)
+    if operation is not None:
+        return call.op(operation, wide, scale, axis=-1, epsilon=eps / width)
     return call.op("Mul", _over_root_mean_square(call, wide, 1, eps / width, wide_scale=True), scale)
+
+
+def _vectors(call: Call, x: Operand) -> Value:
+    """The vectors that a norm reads. Those of heads are reshaped from B T HK, if their norm may be moved into attention, which reads it."""
+    if not call.graph.target.norms_in_attention or x.ndim != 4 or x.dims[2][0] != x.dims[2][1]:
+        return x.value
+    joined = call.graph.reshape(x.value, [*x.dims[:2], x.static(2) * x.static(3)])
+    vectors = call.graph.reshape(joined, x.dims, again=True)
+    vectors.dtype, vectors.dims = x.value.dtype, x.value.dims
+    return vectors
+
+
+def _norm_operation(call: Call, dtype: torch.dtype) -> str | None:
+    """The operation of the target that is an RMS norm; None if it has none."""
+    return next((name for name in RMS_NORMS if call.graph.target.takes(name, dtype)), None)
 
 
 def _over_root_mean_square(call: Call, x: Value, axes: int, eps: float, *, wide_scale: bool) -> Value:

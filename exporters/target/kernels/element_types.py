@@ -5,6 +5,7 @@ from __future__ import annotations
 import onnx
 from onnx import TensorProto
 
+from exporters.target import onnx_schemas
 from exporters.target.targets import CONTRIB
 
 _TYPED_BY = {"GatherBlockQuantized": 2, "MatMulIntegerToFloat": 2}
@@ -16,7 +17,7 @@ def element_types(model: onnx.ModelProto) -> dict[str, str]:
 
     Values of unknown type are missing.
     """
-    inferred = onnx.shape_inference.infer_shapes(model)
+    inferred = onnx_schemas.inferred(model)
     types: dict[str, str] = {}
     _collect(inferred.graph, types)
     return types

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import onnx
 
+from exporters.target import onnx_schemas
 from exporters.target.providers import CUDA, WEBGPU
 
 _TABLES = {CUDA: "cuda.json", WEBGPU: "webgpu.json"}
@@ -61,7 +62,7 @@ class KernelTable:
     ) -> bool:
         """Whether the provider has a kernel for an operation in a graph of this opset, with these element types."""
         name = f"{domain}:{operation}" if domain else operation
-        version = 1 if domain else onnx.defs.get_schema(operation, opset).since_version
+        version = 1 if domain else onnx_schemas.since(operation, opset)
         return any(kernel.takes(version, inputs, outputs) for kernel in self.kernels.get(name, ()))
 
     def loses(self, operation: str, first: int, last: int) -> bool:

@@ -14,6 +14,7 @@ import onnx
 from onnx import TensorProto, ValueInfoProto, helper
 
 from exporters.graph.proto_bodies import widen_bodies
+from exporters.target import onnx_schemas
 
 BFLOAT16, FLOAT = TensorProto.BFLOAT16, TensorProto.FLOAT
 
@@ -31,7 +32,7 @@ def lifted_file(path: Path) -> Iterator[Path]:
 
 def lifted(model: onnx.ModelProto) -> onnx.ModelProto:
     """Return the graph with bfloat16 replaced by float32, in its inputs and outputs as well."""
-    typed = onnx.shape_inference.infer_shapes(model)
+    typed = onnx_schemas.inferred(model)
     known = [*typed.graph.value_info, *typed.graph.output]
     rounded = {value.name for value in known if value.type.tensor_type.elem_type == BFLOAT16}
     result = onnx.ModelProto()
