@@ -5,6 +5,8 @@ Its adapter is lavapipe of Mesa 25 or later, or else SwiftShader, from Debian's 
 
 from __future__ import annotations
 
+import os
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -19,11 +21,13 @@ from onnx import TensorProto, helper
 from exporters.export import export
 from exporters.steps.options import ExportOptions
 from exporters.verification import engine_claim
+from exporters.verification.engines.engine import RUNNERS
 from exporters.verification.engines.find import interpreter_of
 from exporters.verification.engines.process import started
 from exporters.verification.engines.table import SWIFTSHADER, engine_named
 from exporters.verification.exact.graph import Constants, exact_file
 from exporters.verification.result import VerificationError
+from tests.engines.reductions import wide_heads
 from tests.exporters.reduced_presets import structure
 from tests.zoo.tiny import bert
 
@@ -41,6 +45,45 @@ def test_the_provider_computes_what_the_model_does(name: str, tmp_path: Path) ->
     assert (
         found.max_abs is not None
     )  # within the tolerances of verification, which are relative to the outputs
+
+
+OPTIMIZED = """
+import sys
+from run_webgpu import WebGpu
+graph, optimized, *drivers = sys.argv[1:]
+provider = WebGpu()
+provider.start({"software_vulkan": drivers})
+settings = provider.runtime.SessionOptions()
+settings.optimized_model_filepath = optimized
+provider._session(graph, settings)
+"""
+
+
+@pytest.mark.parametrize(("precision", "norms"), [("fp32", 1), ("int4", 0)])
+def test_the_runtime_moves_norms_of_queries_and_keys_into_attention(
+    precision: str, norms: int, tmp_path: Path
+) -> None:
+    """The optimizer is the one of CUDA, where no test runs; it made graphs that do not load of queries in two axes."""
+    files = export(
+        wide_heads("qwen3-0.6b"), tmp_path / "out", ExportOptions.of(target="webgpu", precision=precision)
+    )
+    engine, optimized = engine_named("webgpu"), tmp_path / "optimized.onnx"
+    drivers = engine.options["software_vulkan"]
+    command = [
+        str(interpreter_of(engine)),
+        "-c",
+        OPTIMIZED,
+        str(files.directory / "model.onnx"),
+        str(optimized),
+        *drivers,
+    ]
+    subprocess.run(command, check=True, env={**os.environ, "PYTHONPATH": str(RUNNERS)})
+    graph = onnx.load(optimized, load_external_data=False).graph
+    attentions = [node for node in graph.node if node.op_type == "GroupQueryAttention"]
+    assert attentions
+    assert all(node.input[14:16] for node in attentions)
+    assert sum(node.op_type == "SimplifiedLayerNormalization" for node in graph.node) == norms
+    assert not any(node.op_type == "Pow" for node in graph.node)
 
 
 @pytest.mark.usefixtures("new_processes")

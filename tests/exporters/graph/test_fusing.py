@@ -90,6 +90,45 @@ def test_a_decoders_attention_is_one_operation_with_its_cache(
     assert {"padded prompt, then steps", "in one buffer"} <= cases
 
 
+@pytest.mark.parametrize(
+    ("preset", "target", "precision"),
+    [
+        ("qwen3-0.6b", "cuda", "fp16"),
+        ("gemma3-1b", "webgpu", "fp32"),
+        pytest.param("qwen3-0.6b", "cuda", "bf16", marks=pytest.mark.slow),
+        pytest.param("qwen3-0.6b", "cuda", "int4", marks=pytest.mark.slow),
+        pytest.param("exaone-4-1.2b", "webgpu", "int8", marks=pytest.mark.slow),
+    ],
+)
+def test_norms_of_queries_and_keys_have_the_form_that_the_runtime_moves_into_attention(
+    preset: str, target: str, precision: str, tmp_path: Path
+) -> None:
+    """``GroupQueryAttentionPreNormFusion`` of ONNX Runtime: B T HK, B T H K with a known K, the norm, and B T HK."""
+    result = export(small(preset, 4), tmp_path / "out", ExportOptions.of(target=target, precision=precision))
+    graph = onnx.load(result.directory / "model.onnx", load_external_data=False).graph
+    producers = {name: node for node in graph.node for name in node.output}
+    described = (*graph.value_info, *graph.input, *graph.output)
+    dims = {value.name: [dim.dim_value for dim in value.type.tensor_type.shape.dim] for value in described}
+    attentions = [node for node in graph.node if node.op_type == "GroupQueryAttention"]
+    assert attentions
+    for attention in attentions:
+        heads = {attribute.name: attribute.i for attribute in attention.attribute}
+        for vectors, count in zip(
+            attention.input[:2], (heads["num_heads"], heads["kv_num_heads"]), strict=True
+        ):
+            outer = producers[vectors]
+            norm = producers[outer.input[0]]
+            inner = producers[norm.input[0]]
+            assert [outer.op_type, norm.op_type, inner.op_type] == [
+                "Reshape",
+                "SimplifiedLayerNormalization",
+                "Reshape",
+            ]
+            assert len(dims[inner.input[0]]) == len(dims[vectors]) == 3
+            assert dims[inner.input[0]][-1] == dims[vectors][-1]
+            assert dims[inner.output[0]][-1] * count == dims[vectors][-1]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("heads", [4, 3])
