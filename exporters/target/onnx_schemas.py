@@ -23,9 +23,13 @@ SIMPLIFIED_LAYER_NORMALIZATION = _SCHEMA(
         for name, default in (("axis", -1), ("epsilon", 1e-5), ("stash_type", 1))
     ],
 )
-SIMPLIFIED_LAYER_NORMALIZATION.set_type_and_shape_inference_function(
-    lambda context: context.set_output_type(0, context.get_input_type(0))
-)
+
+
+def _infer(context: shape_inference.InferenceContext) -> None:
+    context.set_output_type(0, context.get_input_type(0))
+
+
+SIMPLIFIED_LAYER_NORMALIZATION.set_type_and_shape_inference_function(_infer)
 if not defs.has(SIMPLIFIED_LAYER_NORMALIZATION.name):
     defs.register_schema(SIMPLIFIED_LAYER_NORMALIZATION)
 
