@@ -62,10 +62,20 @@ def trial(spec: Model, written: Export, options: ExportOptions, directory: Path)
     """Run the export at ``directory``, or verify it where a run needs files; report one without weights."""
     if options.weights == "none":
         yield ["report", str(directory)], "parameters, sizes, FLOPs"
-    elif (inputs := _inputs(spec, written)) is not None:
+    elif _runs_here(written) and (inputs := _inputs(spec, written)) is not None:
         yield ["run", str(directory), *inputs], "try it"
     elif written.build.probe is not None:
         yield ["verify", str(directory)], "where it is deployed"
+
+
+def _runs_here(written: Export) -> bool:
+    """Whether a run may be proposed: only CUDA reads experts of 4-bit floats, so that it has to have verified them."""
+    done = written.verification
+    kept = any(
+        group.carried and group.blocks is not None and group.blocks.floats
+        for group in written.manifest.quantized
+    )
+    return not kept or (done is not None and done.not_run is None)
 
 
 def _inputs(spec: Model, written: Export) -> list[str] | None:

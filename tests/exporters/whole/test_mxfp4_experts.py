@@ -19,6 +19,7 @@ from transformers import GptOssConfig, GptOssForCausalLM
 from transformers.integrations.mxfp4 import convert_moe_packed_tensors
 
 from cli.tables.export_tables import quantized_lines
+from cli.tables.next_steps import trial
 from exporters.export import export
 from exporters.exported.verify_export import verify_export
 from exporters.graph.quantization import mxfp4_matrix
@@ -145,6 +146,13 @@ def test_the_cpu_provider_is_refused_by_name(written: tuple[dict[str, torch.Tens
     assert "GPU of compute capability 8.0 or later, or export the model with target cpu" in message.replace(
         "--", ""
     )
+
+
+def test_no_run_is_proposed_where_none_is_possible(written: tuple[dict[str, torch.Tensor], Export]) -> None:
+    _, export = written
+    spec = import_spec(export.directory.with_name("x"))
+    options = ExportOptions.of(target="cuda", precision="int4")
+    assert [words[0] for words, _ in trial(spec, export, options, export.directory)] == ["verify"]
 
 
 def test_the_recorded_case_is_left_to_cuda(written: tuple[dict[str, torch.Tensor], Export]) -> None:
