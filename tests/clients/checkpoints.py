@@ -55,6 +55,12 @@ def mistral() -> PreTrainedModel:
     return transformers.MistralForCausalLM(config)
 
 
+def qwen3() -> PreTrainedModel:
+    """Norms of queries and keys, which ONNX Runtime computes inside attention on WebGPU."""
+    config = transformers.Qwen3Config(vocab_size=VOCABULARY, head_dim=16, **GROUPED, **TOKENS)
+    return transformers.Qwen3ForCausalLM(config)
+
+
 def qwen3_moe() -> PreTrainedModel:
     """Experts of which each token has two."""
     sizes = {"moe_intermediate_size": 32, "num_experts": 6, "num_experts_per_tok": 2, "norm_topk_prob": True}

@@ -74,7 +74,7 @@ def test_a_decoder_with_additional_outputs(outputs: list[str], agrees: Agree) ->
     agrees(GENAI, "llama", "genai", "cpu", outputs=outputs)
 
 
-@pytest.mark.parametrize("name", ["gpt2", "llama", "mistral"])
+@pytest.mark.parametrize("name", ["gpt2", "llama", "mistral", "qwen3"])
 def test_a_decoder_on_webgpu(name: str, agrees: Agree) -> None:
     agrees(GENAI, name, "genai", "webgpu", webgpu=True)
 

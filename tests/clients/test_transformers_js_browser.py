@@ -32,7 +32,7 @@ def test_vectors_of_trained_weights(client: Chromium, near: Near) -> None:
 
 
 @both
-@pytest.mark.parametrize("name", ["llama", "gpt2"])
+@pytest.mark.parametrize("name", ["llama", "gpt2", "qwen3"])
 def test_a_decoder(client: Chromium, name: str, agrees: Agree) -> None:
     agrees(client, name, "transformers-js", "webgpu", class_name="AutoModelForCausalLM")
 
