@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from exporters.data.data_file import total_bytes
+from exporters.data.data_file import places_of, total_bytes
 from exporters.data.digests import external_places, followed
-from exporters.data.weight_files import places_of
 from exporters.graph.trace import write_graphs
 from exporters.steps.graphs import Graphs, check_captured, check_tensors
 from exporters.steps.manifest import Export

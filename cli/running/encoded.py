@@ -1,14 +1,14 @@
-"""Output of ``zoo run`` for encoders: vectors, classes, masked tokens, transcripts, and the outputs of other heads by name."""
+"""Output of ``zoo run`` for encoders: vectors, classes, masked tokens, transcripts, entities, and the outputs of other heads by name."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from cli.running.output import RunContext, print_scores
 from cli.running.retrieval import print_ranking, print_retrieval
-from cli.running.spans import print_entities
 from cli.running.timing import tell_how
 from cli.terminal.render import Column, print_json, print_table, say
 from cli.terminal.screen import screen_width
@@ -39,7 +39,7 @@ def print_encoded(
     if queries is not None:
         data = print_ranking(shown, queries, encoder, head_weights)
     elif labels:
-        data = print_entities(shown, encoder, labels, threshold)
+        data = _print_entities(shown, encoder, labels, threshold)
     elif isinstance(head, CLASSES):
         data = _print_classes(shown, encoder)
     elif isinstance(head, MASKS):
@@ -184,6 +184,32 @@ def _print_spoken(shown: RunContext, encoder: EncoderRunner) -> dict[str, Any]:
         for labels, text in zip(spoken, texts, strict=True)
     ]
     return {**shown.inputs.data, "transcripts": transcripts}
+
+
+def _print_entities(
+    shown: RunContext, encoder: EncoderRunner, labels: Sequence[str], threshold: float
+) -> dict[str, Any]:
+    """Print the entities of each text with their labels and scores."""
+    from exporters.runtime.spans import SpanRunner
+    from zoo.checkpoints.carried import stated_in
+    from zoo.weights.names import GLINER
+
+    assert shown.text is not None
+    texts = shown.inputs.names
+    config = stated_in(shown.exported.directory / GLINER)
+    entities = SpanRunner(encoder, shown.text, config).entities(texts, labels, threshold)
+    if not shown.as_json:
+        rows = [
+            (shown.label(row), entity.text, entity.label, f"{entity.score:.2%}")
+            for row, of_text in enumerate(entities)
+            for entity in of_text
+        ]
+        columns = [shown.column, Column("entity", prose=16), Column("label"), Column("score", right=True)]
+        if rows:
+            print_table(columns, rows, screen_width())
+        else:
+            say(f"No entity has a score above {threshold:g}.")
+    return {**shown.inputs.data, "entities": [[asdict(entity) for entity in of_text] for of_text in entities]}
 
 
 def _best(shares: Floats) -> list[int]:
