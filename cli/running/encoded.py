@@ -31,7 +31,7 @@ def print_encoded(
 ) -> None:
     """Print vectors, classes or masked tokens, depending on the head, or else its outputs by name; with queries, a ranking for
     each, and with labels, the entities whose scores are above the threshold."""
-    from exporters.runtime.encoding import CLASSES, MASKS, RETRIEVAL, SPEECH, VECTORS, EncoderRunner
+    from exporters.runtime.encoding import EncoderRunner
 
     encoder = EncoderRunner(shown.exported)
     head = shown.exported.spec.head
@@ -40,18 +40,10 @@ def print_encoded(
         data = print_ranking(shown, queries, encoder, head_weights)
     elif labels:
         data = _print_entities(shown, encoder, labels, threshold)
-    elif isinstance(head, CLASSES):
-        data = _print_classes(shown, encoder)
-    elif isinstance(head, MASKS):
-        data = _print_masked(shown, encoder)
-    elif isinstance(head, SPEECH):
-        data = _print_spoken(shown, encoder)
-    elif isinstance(head, RETRIEVAL):
+    elif head.printed_as == "rankings":
         data = print_retrieval(shown, encoder, head_weights)
-    elif isinstance(head, VECTORS):
-        data = _print_vectors(shown, encoder)
     else:
-        data = _print_outputs(shown, encoder)
+        data = _PRINTERS[head.printed_as](shown, encoder)
     took = time.perf_counter() - begun
     if shown.as_json:
         facts = {"name": shown.exported.spec.name, "provider": encoder.provider}
@@ -214,3 +206,13 @@ def _print_entities(
 
 def _best(shares: Floats) -> list[int]:
     return [int(token) for token in (-shares).argsort(kind="stable")[:BEST]]
+
+
+_PRINTERS = {
+    "outputs": _print_outputs,
+    "vectors": _print_vectors,
+    "classes": _print_classes,
+    "masks": _print_masked,
+    "transcripts": _print_spoken,
+}
+"""The printer of each form of outputs."""

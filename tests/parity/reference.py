@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from specs.model.model import Model
 from zoo.builder import ZooModel, assemble
-from zoo.checkpoints.open import open_weights
+from zoo.checkpoints.open_weights import open_weights
 from zoo.weights.materialize import materialize
 
 transformers.logging.set_verbosity_error()

@@ -18,7 +18,7 @@ from zoo.adapting.plan import Origin, Plan, Planner
 from zoo.builder import assemble
 from zoo.checkpoints.carried import origin_of
 from zoo.checkpoints.converting import DTYPES, CheckpointContents, Conversion, described_if_any
-from zoo.checkpoints.open import open_weights
+from zoo.checkpoints.open_weights import open_weights
 from zoo.configs.named_model import checkpoint_spec, named_model, unknown_family
 from zoo.configs.spec_beside import SPEC
 from zoo.core.progress import Progress

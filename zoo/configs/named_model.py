@@ -27,7 +27,7 @@ class NamedModel:
     """A spec, the document that assignments change, and the place of the files; ``reference`` is the argument.
 
     ``path`` is the directory or the file of a checkpoint or an export.  ``own_weights`` are the weights of a checkpoint, as
-    :func:`zoo.checkpoints.open.open_weights` takes them; None for a spec, and for a config without weights.
+    :func:`zoo.checkpoints.open_weights.open_weights` takes them; None for a spec, and for a config without weights.
     """
 
     reference: str

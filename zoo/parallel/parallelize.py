@@ -19,7 +19,7 @@ from torch.utils.checkpoint import checkpoint
 from specs.base.errors import UserError
 from specs.model.model import Model
 from zoo.builder import ZooModel, assemble
-from zoo.checkpoints.open import open_weights
+from zoo.checkpoints.open_weights import open_weights
 from zoo.components.attention import CrossAttention
 from zoo.components.block import Block
 from zoo.components.position import Position

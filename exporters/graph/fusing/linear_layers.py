@@ -17,6 +17,7 @@ OPERATIONS = {"none": "BiasGelu", "tanh": "FastGelu"}
 """The operation that adds a bias and applies GELU, by the form of GELU."""
 
 WIDENING = (operator.add, torch.add, "add", "to", "float")
+"""The functions that read a float16 result as float32: sums with the residual stream, and casts."""
 
 
 def fuse_bias_activations(rewriter: Rewriter, target: Target) -> None:

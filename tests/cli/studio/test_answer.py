@@ -111,9 +111,8 @@ def test_a_difference_equals_that_of_the_command(answers: Answers) -> None:
         .replace("kind: layer_norm, eps: 1.0e-05", "kind: rms_norm")
     )
     figures = answer(answers, text, "gpt2", batch=2, length=256)
-    told = as_json(
-        "diff", "gpt2", "--set", "position.kind=rope", "--set", "decoder.block.norm.kind=rms_norm", "--batch", "2", "--length", "256"
-    )  # fmt: skip
+    sets = ["--set", "position.kind=rope", "--set", "decoder.block.norm.kind=rms_norm"]
+    told = json.loads(invoke("diff", "gpt2", *sets, "--batch", "2", "--length", "256", "--json").stdout)
     assert figures["comparison"]["quantities"] == told["costs"]
     assert [change["where"] for change in figures["comparison"]["changes"]] == [
         change["path"] for change in told["spec"]

@@ -22,7 +22,7 @@ from tests.thinned import one_in
 from tests.zoo.tiny import BLOCK, bert, gpt2, t5, vit
 from zoo.builder import assemble
 from zoo.checkpoints.converting import convert
-from zoo.checkpoints.open import open_weights
+from zoo.checkpoints.open_weights import open_weights
 from zoo.core.tensors import weight_tensors
 from zoo.weights.materialize import materialize
 

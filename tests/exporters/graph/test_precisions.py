@@ -23,7 +23,7 @@ from tests.exporters.models import verified
 from tests.thinned import one_in
 from tests.zoo.tiny import bert, gpt2, t5
 from zoo.builder import assemble
-from zoo.checkpoints.open import open_weights
+from zoo.checkpoints.open_weights import open_weights
 from zoo.weights.blocks import Blocks
 from zoo.weights.materialize import materialize
 from zoo.weights.random import RandomWeights

@@ -42,7 +42,7 @@ from tests.exporters.reduced_presets import preset, structure, structures
 from tests.thinned import one_in
 from tests.zoo.tiny import bert, gpt2, t5
 from zoo.builder import ZooModel, assemble
-from zoo.checkpoints.open import open_weights
+from zoo.checkpoints.open_weights import open_weights
 from zoo.checks.stack_runner import beside
 from zoo.core.tensors import weight_tensors
 from zoo.record.manifest import read_record

@@ -17,7 +17,7 @@ from exporters.rounding.sensitivity import sensitivities
 from exporters.runtime.text import find_text
 from tests.exporters.quality import checkpoints
 from zoo.builder import assemble
-from zoo.checkpoints.open import open_weights
+from zoo.checkpoints.open_weights import open_weights
 from zoo.core.tensors import weight_tensors
 from zoo.weights.blocks import Blocks
 from zoo.weights.materialize import materialize

@@ -33,7 +33,7 @@ from exporters.verification.result import EMULATED, VerificationError
 from specs.base.errors import UserError
 from tests.zoo.checkpoints.gpt_oss_checkpoint import EXPERTS, write_gpt_oss
 from zoo.builder import assemble
-from zoo.checkpoints.open import open_weights
+from zoo.checkpoints.open_weights import open_weights
 from zoo.configs.importing import import_spec
 from zoo.packed import mxfp4
 from zoo.record.certificate import certify

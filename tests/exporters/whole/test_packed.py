@@ -30,7 +30,7 @@ from tests.zoo.checkpoints.packed_checkpoints import (
     write_packed,
 )
 from zoo.builder import assemble
-from zoo.checkpoints.open import open_weights
+from zoo.checkpoints.open_weights import open_weights
 from zoo.configs.importing import import_spec
 from zoo.families.common.config_errors import ConfigError
 from zoo.packed.formats import READERS

@@ -14,7 +14,7 @@ from tests.thinned import one_in
 from tests.zoo.tiny import BLOCK, NORM, bert, gpt2, t5, vit, whisper
 from zoo.builder import ZooModel, assemble
 from zoo.checkpoints.families import family_of
-from zoo.checkpoints.open import open_weights
+from zoo.checkpoints.open_weights import open_weights
 from zoo.checkpoints.write import stored_tensors
 from zoo.core.tensors import weight_tensors
 from zoo.families.common.tensors import Tensors

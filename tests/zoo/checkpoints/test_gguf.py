@@ -27,7 +27,7 @@ from tests.zoo.checkpoints.gguf_files import Kind, write
 from zoo.builder import assemble
 from zoo.checkpoints.carried import tokenizer_origin
 from zoo.checkpoints.gguf import PairsTogether
-from zoo.checkpoints.open import open_weights
+from zoo.checkpoints.open_weights import open_weights
 from zoo.configs.gguf import config_of_gguf
 from zoo.configs.importing import import_spec
 from zoo.configs.named_model import model_kind

@@ -24,7 +24,7 @@ from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint
 from tests.parity.reference import build
 from tests.zoo.checkpoints.gguf_files import Kind, write
 from zoo.builder import assemble
-from zoo.checkpoints.open import open_weights
+from zoo.checkpoints.open_weights import open_weights
 from zoo.configs.importing import import_spec
 from zoo.weights.gguf_header import FACTORS
 from zoo.weights.materialize import materialize

@@ -15,7 +15,7 @@ from safetensors.torch import save_file
 from tests.thinned import one_in
 from tests.zoo.tiny import gpt2
 from zoo.builder import assemble
-from zoo.checkpoints.open import open_weights
+from zoo.checkpoints.open_weights import open_weights
 from zoo.weights.files import TensorFiles
 from zoo.weights.materialize import materialize
 from zoo.weights.names import INDEX, PICKLED_INDEX, PICKLED_SINGLE, SINGLE
