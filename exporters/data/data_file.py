@@ -100,7 +100,10 @@ def write(path: Path, regions: Mapping[str, Region], source: WeightSource, progr
     every = contents(regions.values())
     copied = {content: places for content in every if (places := content.raw(source)) is not None}
     made = [functools.partial(content.pieces, source) for content in every if content not in copied]
-    with path.open("wb", buffering=0) as file, prefetched(made, _bytes) as series:
+    with (
+        path.open("wb", buffering=0) as file,
+        prefetched(made, lambda piece: sum(part.nbytes for part in piece)) as series,
+    ):
         file.truncate(total_bytes(regions))
         for content, parts in every.items():
             ends = [region.offset for region in parts]
@@ -115,10 +118,6 @@ def write(path: Path, regions: Mapping[str, Region], source: WeightSource, progr
                     ends[part] = file.tell()
             assert ends == [region.offset + region.length for region in parts]
             progress(parts)
-
-
-def _bytes(piece: Sequence[Tensor]) -> int:
-    return sum(part.nbytes for part in piece)
 
 
 def _write_all(file: BinaryIO, data: memoryview) -> None:

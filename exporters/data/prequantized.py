@@ -25,7 +25,7 @@ def prequantized_weights(
     source: WeightSource,
     target: Target,
     precision: Precision,
-    adapted: Set[str] = frozenset(),
+    adapted: Set[str],
 ) -> tuple[QuantizedRecord, ...]:
     """The weights of a model that a source stores quantized, grouped by format; adapters may change the products of those
     ``adapted``."""

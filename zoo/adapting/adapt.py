@@ -53,7 +53,7 @@ class Adaptation(Tabular):
         return {**self.conversion.as_dict(), "origins": origins, "unused": list(self.plan.unused)}
 
 
-def source_spec(origin: Path, name: str | None = None, family: str | None = None) -> Model:
+def source_spec(origin: Path, name: str | None, family: str | None) -> Model:
     """Return the spec of a checkpoint: the spec called ``name``, or else the one in its directory, whose config of an unknown
     type is read as a ``family``.
 

@@ -83,7 +83,7 @@ def convert(
     return contents.write(directory, dtype=dtype, shard=shard, progress=progress)
 
 
-def described_if_any(spec: Model, origin: Path, model_type: str | None = None) -> dict[str, Any] | None:
+def described_if_any(spec: Model, origin: Path, model_type: str | None) -> dict[str, Any] | None:
     """Return the config of a spec as :func:`zoo.checkpoints.carried.described`, or None where no family can express it.
 
     Raises :class:`zoo.configs.exporting.NoFamilyError` for a ``model_type`` that cannot.

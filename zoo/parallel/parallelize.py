@@ -41,7 +41,7 @@ ENTRIES = (
 VIEWS = "FSDP2-wrapped module .* returned a view tensor"
 
 
-def cut_tensors(model: nn.Module, plan: ParallelPlan, mesh: DeviceMesh, *, sequence: bool = False) -> None:
+def cut_tensors(model: nn.Module, plan: ParallelPlan, mesh: DeviceMesh, *, sequence: bool) -> None:
     """Apply tensor parallelism over a mesh of one dim, and sequence parallelism with ``sequence``.
 
     Every parameter becomes a distributed tensor.  Raises :class:`specs.base.errors.UserError` for a degree that does not fit.

@@ -24,13 +24,11 @@ from tests.cli.process import environment, tables, zoo
 from tests.exporters.preprocessing.test_audio import recorded
 from tests.parity.minilm import minilm_directory
 from tests.thinned import one_in
+from tests.zoo.filled import random_model
 from tests.zoo.tiny import bert, clip, gpt2, llava, t5, trocr, vit, wav2vec2, whisper
 from zoo.attention_maps.attend import Attended, attend
 from zoo.attention_maps.choice import choose
 from zoo.attention_maps.reading import AttentionInput
-from zoo.builder import assemble
-from zoo.weights.materialize import materialize
-from zoo.weights.random import RandomWeights
 
 
 def invoke(*arguments: Any) -> Any:
@@ -156,8 +154,7 @@ def test_text_of_an_export(place: Path) -> None:
         in invoke(place / "tiny-gpt", "--text", "ab cd", "--max-new-tokens", "3").stdout
     )
     spec = load("tiny-gpt")
-    model = assemble(spec)
-    materialize(model, RandomWeights(model, spec))
+    model = random_model(spec)
     ids = [each["id"] for each in data["tokens"]["decoder"]]
     (expected,) = Attended.of(list(attend(model, AttentionInput(ids), choose(spec)))).maps.values()
     for layer, own in zip(data["attention"]["decoder"]["layers"], expected, strict=True):

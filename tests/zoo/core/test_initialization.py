@@ -11,13 +11,12 @@ from torch import nn
 from specs.base.errors import PluginError
 from specs.kinds.norm import LayerNorm
 from specs.model.model import Model
+from tests.zoo.filled import random_model
 from tests.zoo.tiny import BLOCK, bert, gpt2, t5
 from zoo import registry
 from zoo.builder import assemble
-from zoo.checkpoints.open_weights import open_weights
 from zoo.checkpoints.write import stored_tensors
 from zoo.families.registry import family
-from zoo.weights.materialize import materialize
 from zoo.weights.random import PIECE, RandomWeights
 
 
@@ -27,9 +26,7 @@ def _seeded():
 
 
 def drawn(spec: Model, seed: int = 0) -> Any:
-    model = assemble(spec)
-    materialize(model, open_weights("random", model, spec, seed=seed))
-    return model
+    return random_model(spec, seed)
 
 
 def assert_spread(ours: torch.Tensor, theirs: torch.Tensor, name: str) -> None:
@@ -227,7 +224,7 @@ def test_a_built_in_kind_without_a_module_names_its_file(monkeypatch: pytest.Mon
     assemble(spec)
     builders = {kind: module for kind, module in registry._builders.items() if kind is not LayerNorm}
     monkeypatch.setattr(registry, "_builders", builders)
-    with pytest.raises(PluginError, match="^Kind 'layer_norm' has no builder\n") as caught:
+    with pytest.raises(PluginError, match=r"^Kind 'layer_norm' has no builder\n") as caught:
         assemble(spec)
     assert str(caught.value).endswith(
         "Decorate its module in zoo/components/norm.py with zoo.registry.builds."
