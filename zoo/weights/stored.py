@@ -82,6 +82,20 @@ class StoredTensor(Protocol):
 
 
 @dataclass(frozen=True)
+class FileTensor:
+    """A tensor of a file: the path, and its name, type and shape in the file."""
+
+    path: Path
+    name: str
+    kind: str
+    shape: tuple[int, ...]
+
+    @property
+    def dtype(self) -> torch.dtype | None:
+        return FLOATS.get(self.kind)
+
+
+@dataclass(frozen=True)
 class ComputedTensor(ABC):
     """A tensor of a file's name and type whose values are computed in float32 from a stored ``matrix``."""
 
