@@ -12,8 +12,7 @@ import time
 import warnings
 from types import FrameType
 
-from cli.terminal.ending import ASKED, Ended
-from cli.terminal.exit_status import HUNG_UP, INTERRUPTED, READER_LEFT, TERMINATED
+from cli.terminal.exit_status import ASKED, HUNG_UP, INTERRUPTED, READER_LEFT, TERMINATED, Ended
 from cli.terminal.out_of_memory import is_out_of_memory, tell_out_of_memory
 from cli.terminal.streams import open_standard_files, set_encodings
 

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from exporters.data.data_file import total_bytes
+from exporters.data.data_file import places_of, total_bytes
 from exporters.data.digests import external_places, followed
-from exporters.data.weight_files import places_of
 from exporters.graph.trace import write_graphs
 from exporters.steps.graphs import Graphs, check_captured, check_tensors
 from exporters.steps.manifest import Export
@@ -25,7 +24,7 @@ from exporters.steps.verify import (
     verification_request,
     write_and_verify,
 )
-from exporters.steps.weights import Weights, prepared, read_quality_inputs
+from exporters.steps.weights import Weights, read_quality_inputs, rounded_as_asked
 from exporters.verification.compare import verify
 from exporters.verification.module_checks import check_module
 from exporters.verification.reference import reference_of
@@ -71,7 +70,7 @@ def _exported(request: Request, destination: Path, progress: Progress) -> Export
     check_inputs(plan.options, quality_inputs)
     progress(Stage("trace"))
     graphs = Graphs.of(plan)
-    unprepared = Weights.of(graphs, request.source, quality_inputs)
+    weights = Weights.of(graphs, request.source, quality_inputs)
     check_tensors(graphs)
     if plan.adapters:
         from exporters.steps.adapters import check_adapters
@@ -79,7 +78,7 @@ def _exported(request: Request, destination: Path, progress: Progress) -> Export
         check_adapters(plan.adapters, [value.name for graph in graphs.graphs for value in graph.adapters])
     if request.source is not None:
         check_destination(destination, total_bytes(graphs.regions))
-    with replacing(destination) as directory, prepared(unprepared, directory, progress) as weights:
+    with replacing(destination) as directory, rounded_as_asked(weights, directory, progress) as weights:
         data = directory / plan.data_paths[0]
         with followed(data, places_of(weights.regions)) as (following, digests):
             files = weights.graphs.messages()

@@ -190,7 +190,7 @@ def build(
     import torch
 
     from zoo.builder import assemble
-    from zoo.checkpoints.open import open_weights
+    from zoo.checkpoints.open_weights import open_weights
     from zoo.weights.materialize import materialize
 
     described = _spec(spec)
@@ -325,7 +325,7 @@ def check(spec: Spec, weights: str | os.PathLike[str] | None = None, *, seed: in
 
     ``weights`` are a path or "random", by the spec's recipe (default: those of a checkpoint, or random ones drawn for checking).
     """
-    from zoo.checkpoints.open import open_weights
+    from zoo.checkpoints.open_weights import open_weights
     from zoo.checks import Checks, check_behaviour, check_shapes
 
     described = _spec(spec)

@@ -61,6 +61,9 @@ def extends(spec: type[Component]) -> Callable[[Extension], Extension]:
 def _remedy(spec: Component) -> str:
     """The instruction for the author of a kind without a builder."""
     implementation = kind_of(spec).implementation
+    package, _, file = type(spec).__module__.rpartition(".")
+    if package == "specs.kinds":
+        return f"Decorate its module in zoo/components/{file}.py with zoo.registry.builds."
     if implementation is None:
         return (
             f"Name the module that builds it where {type(spec).__module__}.{type(spec).__qualname__} is registered: "

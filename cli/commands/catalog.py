@@ -84,14 +84,9 @@ def _written(screen: Screen, path: Path, output: Path, *, digests: bool) -> Cata
     """The artefacts at a path, of which a page is written."""
     from datetime import UTC, datetime
 
-    from cli.options.files import check_place, write_own
-    from specs.base.errors import UserError
+    from cli.options.files import check_outputs, write_own
 
-    if output.suffix.lower() != ".html":
-        raise UserError(
-            f"--output must end in .html.\n  value: {str(output)!r}\n  {output.with_suffix('.html')} would work."
-        )
-    check_place(output, ".html", "--output")
+    check_outputs([output], [".html"])
     earlier = _earlier(output)
     from exporters.making.catalog import catalog as catalog_of
 

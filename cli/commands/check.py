@@ -76,7 +76,7 @@ def _checked_shapes(
 ) -> tuple[ShapeReport, WeightSource | None]:
     """Check the shapes of a model; return them, and its weights if it has any or some are asked for."""
     from zoo.builder import assemble
-    from zoo.checkpoints.open import open_weights
+    from zoo.checkpoints.open_weights import open_weights
     from zoo.checks import check_shapes
     from zoo.core.progress import Stage
 

@@ -27,7 +27,7 @@ _BETWEEN_ASSIGNMENTS = re.compile(r"\s+(?=[\w.\[\]-]+=)")
 
 def complete_task(incomplete: str) -> list[str]:
     """Complete the names of tasks."""
-    from zoo.training.names import TASKS
+    from zoo.training.task_names import TASKS
 
     return [name for name in TASKS if name.startswith(incomplete)]
 
@@ -166,9 +166,9 @@ def _trained(screen: Screen, named: Sequence[Contender], options: CompareOptions
     from cli.comparing.progress import training_progress
     from zoo.training.comparison import compare, contenders
     from zoo.training.contender import Contender
-    from zoo.training.names import NEXT_BYTE, REVERSE
     from zoo.training.settings import Settings
     from zoo.training.shrinking import shrunk
+    from zoo.training.task_names import NEXT_BYTE, REVERSE
     from zoo.training.tasks import find_task
 
     name = options.task or (NEXT_BYTE if options.corpus else REVERSE)

@@ -39,17 +39,13 @@ def gallery(
     """
     from time import perf_counter
 
-    from cli.options.files import check_place, write_own
+    from cli.options.files import check_outputs, write_own
     from cli.terminal.progress import counted_progress
     from cli.terminal.render import print_json, say
     from specs.base.errors import UserError
     from specs.language.catalog import presets
 
-    if output.suffix.lower() != ".html":
-        raise UserError(
-            f"--output must end in .html.\n  value: {str(output)!r}\n  Pass {output.with_suffix('.html')}."
-        )
-    check_place(output, ".html", "--output")
+    check_outputs([output], [".html"])
     chosen = presets(*(words or ()))
     if not chosen:
         raise UserError(f"No preset matches {' '.join(words or ())!r}.\n  Run zoo list to see all presets.")

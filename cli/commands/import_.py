@@ -203,7 +203,7 @@ def _matched(spec: Model, path: Path) -> tuple[Model, CheckpointWeights]:
     """The spec with the parameter count of the checkpoint, and its weights, each matched with a parameter."""
     from specs.model.model import Expectation
     from zoo.builder import assemble
-    from zoo.checkpoints.open import open_weights
+    from zoo.checkpoints.open_weights import open_weights
     from zoo.checkpoints.source import CheckpointWeights
 
     model = assemble(spec)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from cli.terminal.ending import end_if_asked
+from cli.terminal.exit_status import end_if_asked
 from cli.terminal.progress import live_line
 from cli.terminal.render import say
 

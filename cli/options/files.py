@@ -65,10 +65,11 @@ def write_new(path: Path, text: str, force: bool, option: str = "FILE") -> None:
 
 def check_outputs(paths: Sequence[Path], suffixes: Sequence[str]) -> None:
     """Raise :class:`UserError` for unknown suffixes, missing extras and unwritable paths, before any work."""
+    endings = " or ".join(filter(None, (", ".join(suffixes[:-1]), suffixes[-1])))
     for path in paths:
         if path.suffix.lower() not in suffixes:
             raise UserError(
-                f"--output must end in {', '.join(suffixes[:-1])} or {suffixes[-1]}.\n  value: {str(path)!r}\n"
+                f"--output must end in {endings}.\n  value: {str(path)!r}\n"
                 f"  Pass a path such as {path.with_suffix(suffixes[0])}."
             )
         check_place(path, path.suffix.lower(), "--output")

@@ -189,7 +189,7 @@ def _ids_of_tiles(
     grids: Sequence[Grid], exported: Exported, tokenizer: TextTokenizer | None
 ) -> list[list[int]]:
     """The tokens of images in tiles.  Raises :class:`specs.base.errors.UserError` without a tokenizer."""
-    from exporters.runtime.tiled_prompts import image_ids
+    from exporters.runtime.marked_prompts import image_ids
     from specs.base.errors import UserError
 
     if tokenizer is None:

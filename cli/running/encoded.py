@@ -1,14 +1,14 @@
-"""Output of ``zoo run`` for encoders: vectors, classes, masked tokens, transcripts, and the outputs of other heads by name."""
+"""Output of ``zoo run`` for encoders: vectors, classes, masked tokens, transcripts, entities, and the outputs of other heads by name."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from cli.running.output import RunContext, print_scores
 from cli.running.retrieval import print_ranking, print_retrieval
-from cli.running.spans import print_entities
 from cli.running.timing import tell_how
 from cli.terminal.render import Column, print_json, print_table, say
 from cli.terminal.screen import screen_width
@@ -31,7 +31,7 @@ def print_encoded(
 ) -> None:
     """Print vectors, classes or masked tokens, depending on the head, or else its outputs by name; with queries, a ranking for
     each, and with labels, the entities whose scores are above the threshold."""
-    from exporters.runtime.encoding import CLASSES, MASKS, RETRIEVAL, SPEECH, VECTORS, EncoderRunner
+    from exporters.runtime.encoding import EncoderRunner
 
     encoder = EncoderRunner(shown.exported)
     head = shown.exported.spec.head
@@ -39,19 +39,11 @@ def print_encoded(
     if queries is not None:
         data = print_ranking(shown, queries, encoder, head_weights)
     elif labels:
-        data = print_entities(shown, encoder, labels, threshold)
-    elif isinstance(head, CLASSES):
-        data = _print_classes(shown, encoder)
-    elif isinstance(head, MASKS):
-        data = _print_masked(shown, encoder)
-    elif isinstance(head, SPEECH):
-        data = _print_spoken(shown, encoder)
-    elif isinstance(head, RETRIEVAL):
+        data = _print_entities(shown, encoder, labels, threshold)
+    elif head.printed_as == "rankings":
         data = print_retrieval(shown, encoder, head_weights)
-    elif isinstance(head, VECTORS):
-        data = _print_vectors(shown, encoder)
     else:
-        data = _print_outputs(shown, encoder)
+        data = _PRINTERS[head.printed_as](shown, encoder)
     took = time.perf_counter() - begun
     if shown.as_json:
         facts = {"name": shown.exported.spec.name, "provider": encoder.provider}
@@ -186,5 +178,41 @@ def _print_spoken(shown: RunContext, encoder: EncoderRunner) -> dict[str, Any]:
     return {**shown.inputs.data, "transcripts": transcripts}
 
 
+def _print_entities(
+    shown: RunContext, encoder: EncoderRunner, labels: Sequence[str], threshold: float
+) -> dict[str, Any]:
+    """Print the entities of each text with their labels and scores."""
+    from exporters.runtime.spans import SpanRunner
+    from zoo.checkpoints.carried import stated_in
+    from zoo.weights.names import GLINER
+
+    assert shown.text is not None
+    texts = shown.inputs.names
+    config = stated_in(shown.exported.directory / GLINER)
+    entities = SpanRunner(encoder, shown.text, config).entities(texts, labels, threshold)
+    if not shown.as_json:
+        rows = [
+            (shown.label(row), entity.text, entity.label, f"{entity.score:.2%}")
+            for row, of_text in enumerate(entities)
+            for entity in of_text
+        ]
+        columns = [shown.column, Column("entity", prose=16), Column("label"), Column("score", right=True)]
+        if rows:
+            print_table(columns, rows, screen_width())
+        else:
+            say(f"No entity has a score above {threshold:g}.")
+    return {**shown.inputs.data, "entities": [[asdict(entity) for entity in of_text] for of_text in entities]}
+
+
 def _best(shares: Floats) -> list[int]:
     return [int(token) for token in (-shares).argsort(kind="stable")[:BEST]]
+
+
+_PRINTERS = {
+    "outputs": _print_outputs,
+    "vectors": _print_vectors,
+    "classes": _print_classes,
+    "masks": _print_masked,
+    "transcripts": _print_spoken,
+}
+"""The printer of each form of outputs."""

@@ -28,7 +28,7 @@ from cli.studio.works import Work, Works
 from specs.base.errors import SpecError, UserError, with_flags
 from specs.language.catalog import presets
 from zoo.core.collector import collector_paused
-from zoo.training.names import SYNTHETIC
+from zoo.training.task_names import SYNTHETIC
 
 _LINES = "application/x-ndjson"
 

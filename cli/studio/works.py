@@ -17,7 +17,7 @@ from cli.studio.saved_spec import command_of, saved
 from specs.language.editing import without
 from specs.language.preset_files import preset_names
 from zoo.checkpoints.converting import DTYPES
-from zoo.training.names import SYNTHETIC
+from zoo.training.task_names import SYNTHETIC
 
 MOST_STEPS = 5000
 """The most training steps of a comparison."""

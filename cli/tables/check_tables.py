@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from cli.terminal.render import Column, print_table, say, styled
 
 if TYPE_CHECKING:
-    from zoo.checks import BehaviourReport, Check, ModuleShapes, ShapeReport
+    from zoo.checks import BehaviourReport, ModuleShapes, ShapeReport
 
 _BLOCK = re.compile(r"(.*\bblocks)\.(\d+)(.*)")
 _COLORS = {"passed": "green", "failed": "red"}
@@ -69,7 +69,7 @@ class _Row:
         return path.count(".") + bool(path) - (self.first is not None)
 
 
-def print_shapes(report: ShapeReport, *, depth: int = 4, unfold: bool = False) -> None:
+def print_shapes(report: ShapeReport, *, depth: int, unfold: bool = False) -> None:
     """Print the input and output shapes of every module down to a depth, with runs of equal blocks in one row."""
     rows = [row for row in _rows(report.modules, unfold) if row.level <= depth]
     if rows and depth:
@@ -120,9 +120,9 @@ def print_behaviour(report: BehaviourReport) -> None:
             (
                 check.name,
                 styled(check.status, _COLORS.get(check.status, "")),
-                _figure(check),
+                "" if check.figure is None else f"{check.figure:.2g}",
                 check.expected,
-                _told(check),
+                [check.explanation, *filter(None, [check.reason])],
             )
             for check in report.checks
         ],
@@ -135,11 +135,3 @@ def print_behaviour(report: BehaviourReport) -> None:
     summary = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
     verdict = f"behaviour: {summary}, on {report.subject}, weights {report.weights}"
     say(verdict, _COLORS["passed" if report.passed else "failed"])
-
-
-def _figure(check: Check) -> str:
-    return "" if check.figure is None else f"{check.figure:.2g}"
-
-
-def _told(check: Check) -> list[str]:
-    return [check.explanation, *([check.reason] if check.reason else [])]

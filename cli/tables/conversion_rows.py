@@ -18,9 +18,7 @@ _ENCODERS = {"_SpladePooling/": "SparseEncoder", "_MultiVectorMask/": "MultiVect
 """The classes of sentence-transformers for heads of retrieval, by a module's directory; SentenceTransformer ignores these modules."""
 
 
-def checkpoint_rows(
-    screen: Screen, written: Conversion, directory: Path, *, remote_code: bool = False
-) -> None:
+def checkpoint_rows(screen: Screen, written: Conversion, directory: Path, *, remote_code: bool) -> None:
     """Print the weights, the files, and the expression that loads the checkpoint in Python."""
     if screen.silent:
         return

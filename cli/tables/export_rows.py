@@ -124,7 +124,7 @@ def verification_row(screen: Screen, verification: Verification) -> None:
         lines = [
             bad(f"{len(failed)} of {len(comparisons)} outputs differ"),
             where,
-            *map(_difference, _worst(failed)),
+            *map(_difference, sorted(failed, key=lambda comparison: -comparison.max_abs)[:_LISTED]),
         ]
     else:
         largest = max(comparisons, key=lambda comparison: comparison.max_abs)
@@ -144,10 +144,6 @@ def verification_row(screen: Screen, verification: Verification) -> None:
         )
     lines += [(good if engine.passed else bad)(str(engine)) for engine in verification.engines]
     screen.row("verify", *lines)
-
-
-def _worst(failed: Sequence[OutputComparison]) -> list[OutputComparison]:
-    return sorted(failed, key=lambda comparison: -comparison.max_abs)[:_LISTED]
 
 
 def _difference(comparison: OutputComparison) -> str:

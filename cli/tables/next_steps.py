@@ -20,7 +20,7 @@ _SMALLER = {"target": "cpu", "precision": "int8"}
 _FEWEST_TOKENS = 4
 
 
-def export_arguments(options: OptionTable, own_weights: str | None = None) -> list[str]:
+def export_arguments(options: OptionTable, own_weights: str | None) -> list[str]:
     """The command-line arguments of the options that are not at their defaults; a checkpoint has weights of its own."""
     arguments = []
     for name, value in options:

@@ -31,7 +31,7 @@ def print_parameters(
     sizes: Mapping[str, int],
     target: str,
     *,
-    depth: int = 4,
+    depth: int,
     unfold: bool = False,
 ) -> None:
     """Print the modules down to a depth, the totals, the file sizes, and the comparison with the expected counts.

@@ -44,7 +44,9 @@ def print_costs(screen: Screen, report: Report, target: str) -> None:
         screen.row("cache", _cache(report.cache, lengths))
     screen.row("memory", _memory(report))
     screen.row("FLOPs", _flops(report))
-    header, *lines = share_lines([_parameters_by_part(report), _flops_by_part(report)], row_width())
+    header, *lines = share_lines(
+        [_joined({role.name: role.parameters for role in report.roles}), _flops_by_part(report)], row_width()
+    )
     screen.row("shares", header)
     for label, line in zip(("params", "FLOPs"), lines, strict=True):
         screen.row(label, line)
@@ -95,10 +97,6 @@ def _flops(report: Report) -> str:
             f"{_stage(name)} {count}" + (f" after {report.lengths.past:,} tokens" if name == "step" else "")
         )
     return ", ".join(parts)
-
-
-def _parameters_by_part(report: Report) -> Mapping[str, int]:
-    return _joined({role.name: role.parameters for role in report.roles})
 
 
 def _flops_by_part(report: Report) -> Mapping[str, int]:

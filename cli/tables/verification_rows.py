@@ -44,9 +44,7 @@ def _print_outputs(screen: Screen, certificate: Certificate) -> None:
         say()
 
 
-def certificate_rows(
-    screen: Screen, certificate: Certificate, proven: bool, *, on_engines: bool = False
-) -> None:
+def certificate_rows(screen: Screen, certificate: Certificate, proven: bool, *, on_engines: bool) -> None:
     """Print the files, the outputs of the recorded case, and the verdict; or the faults."""
     provider = certificate.provider.removesuffix("ExecutionProvider")
     outputs = certificate.outputs

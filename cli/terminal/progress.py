@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
-from cli.terminal.ending import end_if_asked
+from cli.terminal.exit_status import end_if_asked
 from cli.terminal.render import say
 from specs.base.printable import printable
 from zoo.core.units import byte_text

@@ -181,7 +181,7 @@ class Screen:
         print_failed(outcome, failures)
 
 
-def print_failed(outcome: str, failures: Iterable[tuple[str, str]] = ()) -> None:
+def print_failed(outcome: str, failures: Iterable[tuple[str, str]]) -> None:
     """Print an outcome, and each failure with its remedy, in red on stderr."""
     first, *others = outcome.split("\n")
     _print_red(first, "", "bold red")

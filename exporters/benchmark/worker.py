@@ -31,7 +31,7 @@ class TimedModel(Protocol):
 def load(request: Data) -> TimedModel:
     """The model that a request names."""
     if request.get("draft") is not None:
-        from exporters.benchmark.drafted_subject import DraftedSubject
+        from exporters.benchmark.exported_subject import DraftedSubject
 
         target, draft, threads = Path(request["path"]), request["draft"], request["threads"]
         return DraftedSubject(target, Path(draft["path"]), draft["tokens"], request["provider"], threads)

@@ -12,9 +12,11 @@ from typing import BinaryIO
 import torch
 from torch import Tensor
 
+from exporters.data.digests import ByteRange
 from exporters.data.prefetch import prefetched
 from exporters.graph.content import INT4, UINT4, Content
 from exporters.graph.values import Parameter
+from zoo.core.progress import Progress, Stage
 from zoo.weights.source import WeightError, WeightSource
 
 ALIGNMENT = 64
@@ -34,6 +36,9 @@ class Region:
 
 OnRegions = Callable[[Sequence[Region]], None]
 """Takes the regions written since the last call."""
+
+OnWritten = Callable[[Iterable[ByteRange]], None]
+"""Takes the places written since the last call."""
 
 
 def lay_out(parameters: Iterable[Parameter]) -> dict[str, Region]:
@@ -95,7 +100,10 @@ def write(path: Path, regions: Mapping[str, Region], source: WeightSource, progr
     every = contents(regions.values())
     copied = {content: places for content in every if (places := content.raw(source)) is not None}
     made = [functools.partial(content.pieces, source) for content in every if content not in copied]
-    with path.open("wb", buffering=0) as file, prefetched(made, _bytes) as series:
+    with (
+        path.open("wb", buffering=0) as file,
+        prefetched(made, lambda piece: sum(part.nbytes for part in piece)) as series,
+    ):
         file.truncate(total_bytes(regions))
         for content, parts in every.items():
             ends = [region.offset for region in parts]
@@ -110,10 +118,6 @@ def write(path: Path, regions: Mapping[str, Region], source: WeightSource, progr
                     ends[part] = file.tell()
             assert ends == [region.offset + region.length for region in parts]
             progress(parts)
-
-
-def _bytes(piece: Sequence[Tensor]) -> int:
-    return sum(part.nbytes for part in piece)
 
 
 def _write_all(file: BinaryIO, data: memoryview) -> None:
@@ -154,3 +158,31 @@ def _read(file: BinaryIO, most: int) -> bytes:
     if not block:
         raise WeightError(f"{file.name} became shorter while it was read\n  Run the command again.")
     return block
+
+
+def places_of(regions: Mapping[str, Region]) -> dict[str, ByteRange]:
+    """The place of each weight: offset and length in bytes."""
+    return {name: (region.offset, region.length) for name, region in regions.items()}
+
+
+def write_weights(
+    paths: Sequence[Path],
+    regions: Mapping[str, Region],
+    source: WeightSource,
+    progress: Progress,
+    on_written: OnWritten = lambda places: None,
+) -> None:
+    """Write the data file once; all ``paths`` link to it."""
+    done, size = 0, sum(region.length for region in regions.values())
+
+    def advance(written: Sequence[Region]) -> None:
+        nonlocal done
+        done += sum(region.length for region in written)
+        on_written((region.offset, region.length) for region in written)
+        progress(Stage("write weights", done, size))
+
+    first, *others = paths
+    first.parent.mkdir(exist_ok=True)
+    write(first, regions, source, advance)
+    for other in others:
+        os.link(first, other)

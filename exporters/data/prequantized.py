@@ -7,8 +7,9 @@ from dataclasses import asdict
 
 from torch import Tensor, nn
 
-from exporters.data.mxfp4_experts import mxfp4_experts
+from exporters.graph.fusing.mixtures import activation_attributes
 from exporters.graph.precisions import PRECISIONS, Precision, holds
+from exporters.graph.quantization.scheme import in_tiles
 from exporters.target.targets import Target
 from zoo.core.tensors import weight_tensors
 from zoo.record.records import BlocksRecord, QuantizedRecord
@@ -24,7 +25,7 @@ def prequantized_weights(
     source: WeightSource,
     target: Target,
     precision: Precision,
-    adapted: Set[str] = frozenset(),
+    adapted: Set[str],
 ) -> tuple[QuantizedRecord, ...]:
     """The weights of a model that a source stores quantized, grouped by format; adapters may change the products of those
     ``adapted``."""
@@ -90,3 +91,34 @@ def weight_limits(quantized: Iterable[QuantizedRecord], source: WeightSource) ->
 def _limit(blocks: Blocks) -> float:
     coarse = blocks.bits == 4 or blocks.base is not None
     return PRECISIONS["int4" if coarse else "int8"].weight_error
+
+
+def mxfp4_experts(
+    model: nn.Module, source: WeightSource, target: Target, adapted: Set[str] = frozenset()
+) -> frozenset[str]:
+    """The weights that the target's QMoE reads as 4-bit floats: all matrices of a mixture, or none.
+
+    Products that adapters may change, ``adapted`` by their weights, are computed expert by expert instead.
+    """
+    if not target.mxfp4_experts:
+        return frozenset()
+    from zoo.components.mixture import Experts
+
+    names = {id(tensor): name for name, tensor in weight_tensors(model)}
+    read = set[str]()
+    for experts in model.modules():
+        if not isinstance(experts, Experts):
+            continue
+        matrices = [part.weight for part in (experts.up, experts.gate, experts.down) if part is not None]
+        own = [names[id(matrix)] for matrix in matrices]
+        every = {None if codes is None else codes.blocks for codes in map(source.codes, own)}
+        if (
+            all(blocks is not None and blocks.floats for blocks in every)
+            and len(every) == 1
+            and all(in_tiles(tuple(matrix.shape)) for matrix in matrices)
+            and activation_attributes(experts.inner) is not None
+            and not experts.weighs_input
+            and adapted.isdisjoint(own)
+        ):
+            read.update(own)
+    return frozenset(read)

@@ -50,7 +50,7 @@ class ModelSource:
         """
         from exporters.verification.verified_model import check_memory
         from zoo.builder import assemble
-        from zoo.checkpoints.open import open_weights
+        from zoo.checkpoints.open_weights import open_weights
         from zoo.core.tensors import weight_bytes
         from zoo.weights.materialize import materialize
 

@@ -11,9 +11,13 @@ import onnx
 from torch import fx, nn
 
 from exporters.graph.fusing import fuse
+from exporters.graph.fusing.cache_forms import (
+    has_cache_operations,
+    hold_windows,
+    quantize_caches,
+    with_quantized_cache,
+)
 from exporters.graph.fusing.mixtures import unquantized_mixtures
-from exporters.graph.fusing.quantized_cache import has_cache_operations, quantize_caches, with_quantized_cache
-from exporters.graph.fusing.window_cache import hold_windows
 from exporters.graph.quantization.cache_scheme import CacheFormat
 from exporters.graph.quantization.scheme import Quantization
 from exporters.graph.translate import Lowering

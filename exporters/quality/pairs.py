@@ -23,9 +23,8 @@ from exporters.quality.examples import MASK, Example, of_tokens
 from exporters.quality.input_checks import check_length, check_vocabulary
 from exporters.quality.texts import read_text
 from exporters.runtime.embedding import with_placeholders
-from exporters.runtime.marked_prompts import marked_ids
+from exporters.runtime.marked_prompts import image_ids, marked_ids
 from exporters.runtime.text import TextTokenizer, filled_text
-from exporters.runtime.tiled_prompts import image_ids
 from exporters.verification.cases import random_images, vectors_per_image, without
 from specs.base.errors import UserError
 from specs.model.model import Model

@@ -15,15 +15,8 @@ from exporters.runtime.graph import Floats, Ids, host_array
 from exporters.runtime.model_inputs import InputBatch, ModelInputs, batches, model_inputs
 from exporters.runtime.tokens import token_inputs
 from exporters.runtime.transcripts import best_labels
-from specs.kinds.head import HeadKind, NoHead, Pooler
-from specs.kinds.retrieval import MultiVector, Several, Sparse, TokenWeights
-from specs.kinds.sequence_heads import Classification, DistilledClassification, Pooled
+from specs.kinds.head import HeadKind
 from specs.kinds.token_heads import CTC
-from specs.kinds.vocabulary_heads import MaskedLanguageModeling
-
-# The heads whose outputs have a form of their own; those of others are shown by name.
-VECTORS, CLASSES = (NoHead, Pooler, Pooled), (Classification, DistilledClassification)
-MASKS, SPEECH, RETRIEVAL = MaskedLanguageModeling, CTC, (MultiVector, Sparse, TokenWeights, Several)
 
 
 @dataclass(frozen=True)
@@ -108,7 +101,7 @@ class EncoderRunner:
     @property
     def blank(self) -> int:
         """The blank label of a CTC model."""
-        assert isinstance(self.spec.head, SPEECH)
+        assert isinstance(self.spec.head, CTC)
         return self.spec.head.blank
 
     def spoken(self, inputs: ModelInputs) -> list[list[int]]:

@@ -174,8 +174,8 @@ def graph_record(
     model: onnx.ModelProto,
     checked: Checked,
     longest: int | None,
-    unfused: Sequence[str] = (),
-    kernels: KernelTable | None = None,
+    unfused: Sequence[str],
+    kernels: KernelTable | None,
 ) -> GraphRecord:
     """The facts that a client needs before loading a graph; ``longest`` is the largest number of tokens in a
     row, and ``kernels`` are the kernels of the target's provider."""

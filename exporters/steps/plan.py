@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from exporters.data.prequantized import prequantized_blocks, prequantized_weights
-from exporters.graph.fusing.quantized_cache import with_quantized_cache
+from exporters.graph.fusing.cache_forms import with_quantized_cache
 from exporters.graph.precisions import PRECISIONS, Precision, quantization_of
 from exporters.graph.quantization.scheme import Quantization
 from exporters.layouts import LAYOUTS, Layout

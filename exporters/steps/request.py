@@ -15,7 +15,7 @@ from exporters.verification.verified_model import COPIES, check_memory
 from specs.base.errors import UserError, option_name
 from specs.model.model import Model
 from zoo.builder import ZooModel, assemble
-from zoo.checkpoints.open import open_weights
+from zoo.checkpoints.open_weights import open_weights
 from zoo.core.tensors import weight_bytes, weight_count
 from zoo.files.destination import check_destination
 from zoo.weights.held import HeldWeights

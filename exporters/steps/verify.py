@@ -10,10 +10,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from exporters.data.data_file import OnWritten, write_weights
 from exporters.data.mixed_bits import more_bits_limits
 from exporters.data.prequantized import weight_limits
 from exporters.data.stored_weights import StoredWeight, take_stored
-from exporters.data.weight_files import OnWritten, write_weights
 from exporters.graph.quantization.cache_scales import Scales, cache_of
 from exporters.graph.trace import write_graphs
 from exporters.graph.values import Graph

@@ -101,8 +101,11 @@ def read_quality_inputs(plan: Plan, progress: Progress) -> QualityInputs | None:
 
 
 @contextmanager
-def prepared(weights: Weights, directory: Path, progress: Progress) -> Iterator[Weights]:
-    """The weights with what is chosen for representative inputs, as the options ask: :func:`exporters.steps.rounding.rounded`."""
+def rounded_as_asked(weights: Weights, directory: Path, progress: Progress) -> Iterator[Weights]:
+    """The weights rounded for representative inputs, with bits by a budget and cache scales, as far as the options ask for them.
+
+    Float exports, and those rounded to nearest, never import :mod:`exporters.steps.rounding`.
+    """
     options = weights.plan.options
     if not (options.calibrates or options.budget is not None or options.cache is not None):
         yield weights

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from specs.model.model import Model
 from zoo.core.graph_names import IMAGE_FEATURES, VISION_ENCODER
 from zoo.tracing.dual_encoder_tasks import READS
-from zoo.tracing.symbols import summands
+from zoo.tracing.symbols import size_of, summands
 from zoo.tracing.task import ENCODER, ENCODER_LENGTH, IMAGES, VECTORS, Task
 
 ROWS = 8
@@ -56,7 +56,7 @@ def profile(spec: Model, task: Task) -> Shapes:
     ranges = _given(spec, task)
     ends = [task.numbers({name: sizes[end] for name, sizes in ranges.items()}) for end in range(3)]
     return {
-        value.name: ShapeRange(*(tuple(_size(dim, numbers) for dim in value.dims) for numbers in ends))
+        value.name: ShapeRange(*(tuple(size_of(dim, numbers) for dim in value.dims) for numbers in ends))
         for value in task.inputs
     }
 
@@ -80,10 +80,6 @@ def read_options(options: Mapping[str, str]) -> Shapes:
             name, _, dims = text.rpartition(":")
             shapes_by_name.setdefault(name, []).append(tuple(map(int, dims.split("x"))))
     return {name: ShapeRange(*shapes) for name, shapes in shapes_by_name.items()}
-
-
-def _size(dim: int | str, numbers: Mapping[str, int]) -> int:
-    return dim if isinstance(dim, int) else sum(numbers[name] for name in summands(dim))
 
 
 def _given(spec: Model, task: Task) -> dict[str, Sizes]:

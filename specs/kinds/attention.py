@@ -7,7 +7,6 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, model_serializer, model_validator
 
 from specs.base.base import (
-    Component,
     Dropout,
     Fault,
     Multiplier,
@@ -121,6 +120,14 @@ def divisors(number: int) -> str:
     """The divisors of ``number`` as text, for a remedy."""
     candidates = [candidate for candidate in range(1, min(number, 512) + 1) if number % candidate == 0]
     return ", ".join(map(str, candidates))
+
+
+def head_count_faults(heads: int, width: int) -> Iterable[Fault]:
+    """The violated rule of a number of heads that share a width evenly."""
+    if width % heads:
+        yield Fault(
+            ("heads",), f"must divide width, which is {width}", heads, f"Use a divisor: {divisors(width)}."
+        )
 
 
 class MultiHeadShape(AttentionKind):
@@ -391,27 +398,6 @@ class MultiHeadShape(AttentionKind):
             return
         yield from position.faults(context)
         yield from position.attention_faults(self, context)
-
-
-def trained_query_faults(attention: Component, context: RuleContext) -> Iterable[Fault]:
-    """The violated rules of an attention of trained queries, which have no place among the vectors that they attend to."""
-    if not isinstance(attention, MultiHeadShape):
-        yield Fault(("kind",), "must have heads of equal width", attention.kind, "Use multi_head.")
-        return
-    if attention.reuses_keys_values:
-        yield Fault(
-            ("reuses_keys_values",),
-            "must be false for trained queries, which no layer with keys and values precedes",
-            True,
-            "Remove it.",
-        )
-    if attention.window is not None:
-        rule = "must be null for trained queries, which attend to all vectors"
-        yield Fault(("window",), rule, attention.window, "Remove it.")
-    if attention.position is not None:
-        rule = "must be null for trained queries, which have no place in a sequence"
-        yield Fault(("position",), rule, attention.position.kind, "Remove it.")
-    yield from attention.faults(context)
 
 
 @register("attention")

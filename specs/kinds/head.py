@@ -14,6 +14,8 @@ from specs.base.words import WIDTHS, Output, PartContext, Step, product
 from specs.kinds.activation import ACTIVATION_TITLES, Activation
 from specs.kinds.embedding import EmbeddingKind
 
+PrintedAs = Literal["outputs", "vectors", "classes", "masks", "transcripts", "rankings"]
+
 
 @interface("head")
 class HeadKind(Component):
@@ -24,6 +26,8 @@ class HeadKind(Component):
     generate.  ``compared_by`` is how the quality of an export is judged: by its outputs as they are, by ``logits`` as scores of
     classes or tokens, by the scores of pairs of a text and an image, by the directions of the vectors of ``vector_output``, by the
     late interaction of its vectors, one per token, by its weights of tokens as terms, or by each of several heads.
+    ``printed_as`` is the form in which ``zoo run`` prints the outputs of an encoder: each by name, or as vectors, probabilities of classes,
+    tokens for masks, transcripts, or texts in order for queries.
     ``stored_as`` is the kind of head whose tensors a checkpoint holds, if another. ``embeds_texts`` says that modules of
     sentence-transformers can describe it, whose settings then apply to texts, and ``weighs_terms`` that it weighs terms of the
     vocabulary.
@@ -35,6 +39,7 @@ class HeadKind(Component):
     compared_by: ClassVar[
         Literal["values", "scores", "pairs", "vectors", "late interaction", "terms", "heads"]
     ] = "values"
+    printed_as: ClassVar[PrintedAs] = "outputs"
     stored_as: ClassVar[str | None] = None
     embeds_texts: ClassVar[bool] = False
     weighs_terms: ClassVar[bool] = False
@@ -130,6 +135,7 @@ class NoHead(HeadKind):
     """The `last_hidden_state` alone, batch x tokens x d_model."""
 
     kind: Literal["none"] = "none"
+    printed_as: ClassVar[PrintedAs] = "vectors"
     compared_by: ClassVar[Literal["vectors"]] = "vectors"
 
     def steps(self, context: PartContext) -> Iterator[Step | Output]:
@@ -141,6 +147,7 @@ class Pooler(HeadKind):
     """BERT's pooler: `last_hidden_state`, and as `pooler_output` its first token through a dense layer."""
 
     kind: Literal["pooler"] = "pooler"
+    printed_as: ClassVar[PrintedAs] = "vectors"
     compared_by: ClassVar[Literal["vectors"]] = "vectors"
     activation: Activation = "tanh"
     """Activation of the dense layer."""

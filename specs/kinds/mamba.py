@@ -8,7 +8,7 @@ from specs.base.registry import register
 from specs.base.roles import Role
 from specs.base.words import TIMES, PartContext
 from specs.kinds.activation import Activation
-from specs.kinds.attention import Heads, divisors
+from specs.kinds.attention import Heads, head_count_faults
 from specs.kinds.mixer import MixerKind, convolution_text
 from specs.kinds.norm import Norm
 from specs.kinds.short_convolution import KernelSize
@@ -48,12 +48,6 @@ class Mamba(MixerKind):
         return "" if self.norm is None else self.norm.why_insensitive(min(self.state_size, self.step_rank))
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
-        if self.width % self.heads:
-            yield Fault(
-                ("heads",),
-                f"must divide width, which is {self.width}",
-                self.heads,
-                f"Use a divisor: {divisors(self.width)}.",
-            )
+        yield from head_count_faults(self.heads, self.width)
         if self.norm is not None:
             yield from (fault.under("norm") for fault in self.norm.faults(context))

@@ -5,9 +5,9 @@ from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from specs.base.base import Fault, RuleContext, Spec
+from specs.base.base import Component, Fault, RuleContext, Spec
 from specs.base.descriptions import ValueDescriptions
-from specs.kinds.attention import trained_query_faults
+from specs.kinds.attention import MultiHeadShape
 from specs.kinds.feed_forward import FeedForward
 from specs.kinds.mixer import Attention
 from specs.kinds.norm import Norm
@@ -45,6 +45,35 @@ PoolingName = Annotated[
 ]
 
 
+def trained_query_faults(
+    attention: Component, norm: Component, feed_forward: Component, context: RuleContext
+) -> Iterable[Fault]:
+    """The violated rules of the parts of a block of trained queries, which have no place among the vectors that they attend to."""
+    yield from (fault.under("attention") for fault in _attention_faults(attention, context))
+    for name, part in (("norm", norm), ("feed_forward", feed_forward)):
+        yield from (fault.under(name) for fault in part.faults(context))
+
+
+def _attention_faults(attention: Component, context: RuleContext) -> Iterable[Fault]:
+    if not isinstance(attention, MultiHeadShape):
+        yield Fault(("kind",), "must have heads of equal width", attention.kind, "Use multi_head.")
+        return
+    if attention.reuses_keys_values:
+        yield Fault(
+            ("reuses_keys_values",),
+            "must be false for trained queries, which no layer with keys and values precedes",
+            True,
+            "Remove it.",
+        )
+    if attention.window is not None:
+        rule = "must be null for trained queries, which attend to all vectors"
+        yield Fault(("window",), rule, attention.window, "Remove it.")
+    if attention.position is not None:
+        rule = "must be null for trained queries, which have no place in a sequence"
+        yield Fault(("position",), rule, attention.position.kind, "Remove it.")
+    yield from attention.faults(context)
+
+
 class AttentionPooling(Spec):
     """A trained query attends to all tokens; a feed-forward with a norm before it adds to the result (SigLIP)."""
 
@@ -62,9 +91,7 @@ class AttentionPooling(Spec):
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         """The violated rules of its parts."""
-        yield from (fault.under("attention") for fault in trained_query_faults(self.attention, context))
-        for name, part in (("norm", self.norm), ("feed_forward", self.feed_forward)):
-            yield from (fault.under(name) for fault in part.faults(context))
+        return trained_query_faults(self.attention, self.norm, self.feed_forward, context)
 
 
 def _pooling_tag(pooling: object) -> str:

@@ -120,6 +120,17 @@ def equal_heads_faults(position: PositionKind, attention: AttentionKind) -> Iter
         )
 
 
+def paired_width_faults(position: PositionKind, context: RuleContext) -> Iterable[Fault]:
+    """The violated rule of a position with a sine and a cosine per frequency."""
+    if context.d_model % 2:
+        yield Fault(
+            ("kind",),
+            f"requires an even d_model, with a sine and a cosine per frequency; it is {context.d_model}",
+            position.kind,
+            f"Use d_model: {context.d_model - 1} or {context.d_model + 1}.",
+        )
+
+
 Position = Annotated[PositionKind, Slot("position")]
 
 

@@ -7,7 +7,7 @@ from specs.base.base import Dropout, Fault, PositiveFloat, RuleContext
 from specs.base.registry import register
 from specs.base.words import PartContext
 from specs.kinds.mixer import AttentionKind
-from specs.kinds.position import PositionKind, equal_heads_faults
+from specs.kinds.position import PositionKind, equal_heads_faults, paired_width_faults
 
 
 @register("position")
@@ -32,13 +32,7 @@ class RelativeSinusoidal(PositionKind):
         return ["distances, projected", "compared with queries"]
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
-        if context.d_model % 2:
-            yield Fault(
-                ("kind",),
-                f"requires an even d_model, with a sine and a cosine per frequency; it is {context.d_model}",
-                self.kind,
-                f"Use d_model: {context.d_model - 1} or {context.d_model + 1}.",
-            )
+        return paired_width_faults(self, context)
 
     def attention_faults(self, attention: AttentionKind, context: RuleContext) -> Iterable[Fault]:
         return equal_heads_faults(self, attention)

@@ -8,11 +8,11 @@ from pydantic import Field
 from specs.base.base import Fault, RuleContext, Spec
 from specs.base.registry import register
 from specs.base.words import PartContext, Step
-from specs.kinds.attention import trained_query_faults
 from specs.kinds.connector import ConnectorKind
 from specs.kinds.feed_forward import FeedForward, TwoLayer
 from specs.kinds.mixer import Attention
 from specs.kinds.norm import Norm
+from specs.kinds.pooling import trained_query_faults
 
 
 class ResamplerBlock(Spec):
@@ -28,9 +28,7 @@ class ResamplerBlock(Spec):
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
         """The violated rules of its parts."""
-        yield from (fault.under("attention") for fault in trained_query_faults(self.attention, context))
-        for name, part in (("norm", self.norm), ("feed_forward", self.feed_forward)):
-            yield from (fault.under(name) for fault in part.faults(context))
+        return trained_query_faults(self.attention, self.norm, self.feed_forward, context)
 
 
 @register("connector")

@@ -11,7 +11,7 @@ from specs.base.descriptions import ValueDescriptions
 from specs.base.registry import register
 from specs.base.words import WIDTHS, Output, PartContext, Step, product
 from specs.kinds.embedding import EmbeddingKind
-from specs.kinds.head import Head, HeadKind
+from specs.kinds.head import Head, HeadKind, PrintedAs
 from specs.kinds.transforming_head import TransformingHead, dense_steps, dense_width_faults
 from specs.kinds.vocabulary_heads import MaskedScores
 
@@ -34,6 +34,7 @@ class MultiVector(TransformingHead):
     """
 
     kind: Literal["multi_vector"] = "multi_vector"
+    printed_as: ClassVar[PrintedAs] = "rankings"
     embeds_texts: ClassVar[bool] = True
     compared_by: ClassVar[Literal["late interaction"]] = "late interaction"
     dense_width: Annotated[Width | None, OmitDefault()] = None
@@ -78,6 +79,7 @@ class Sparse(MaskedScores):
     term keeps `log(1 + max(score, 0))`, reduced over the tokens. Gives `sentence_embedding`, batch x vocabulary."""
 
     kind: Literal["sparse"] = "sparse"
+    printed_as: ClassVar[PrintedAs] = "rankings"
     embeds_texts: ClassVar[bool] = True
     stored_as: ClassVar[str] = "masked_language_modeling"
     scores_vocabulary: ClassVar[bool] = False
@@ -117,6 +119,7 @@ class TokenWeights(HeadKind):
     """
 
     kind: Literal["token_weights"] = "token_weights"
+    printed_as: ClassVar[PrintedAs] = "rankings"
     compared_by: ClassVar[Literal["terms"]] = "terms"
     weighs_terms: ClassVar[bool] = True
 
@@ -137,6 +140,7 @@ class Several(HeadKind):
     """Heads for retrieval that read the same hidden states (BGE-M3: Chen et al., 2024). Gives the outputs of all."""
 
     kind: Literal["several"] = "several"
+    printed_as: ClassVar[PrintedAs] = "rankings"
     compared_by: ClassVar[Literal["heads"]] = "heads"
     embeds_texts: ClassVar[bool] = True
     title: ClassVar[str] = "Several heads"

@@ -8,7 +8,7 @@ from specs.base.registry import register
 from specs.base.roles import Role
 from specs.base.words import PartContext
 from specs.kinds.activation import Activation
-from specs.kinds.attention import Heads, divisors
+from specs.kinds.attention import Heads, head_count_faults
 from specs.kinds.mixer import MixerKind, convolution_text
 from specs.kinds.short_convolution import KernelSize
 
@@ -33,10 +33,4 @@ class RGLRU(MixerKind):
         return [f"{self.width:,} channels", gates, convolution_text(self.kernel_size)]
 
     def faults(self, context: RuleContext) -> Iterable[Fault]:
-        if self.width % self.heads:
-            yield Fault(
-                ("heads",),
-                f"must divide width, which is {self.width}",
-                self.heads,
-                f"Use a divisor: {divisors(self.width)}.",
-            )
+        return head_count_faults(self.heads, self.width)

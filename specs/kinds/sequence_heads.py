@@ -15,7 +15,7 @@ from specs.base.registry import register
 from specs.base.roles import Role
 from specs.base.words import WIDTHS, Output, PartContext, Step, product
 from specs.kinds.embedding import EmbeddingKind
-from specs.kinds.head import HeadKind
+from specs.kinds.head import HeadKind, PrintedAs
 from specs.kinds.pooling import AttentionPooling, AtToken, Pooling, pooling_words
 from specs.kinds.transforming_head import TransformingHead, dense_steps, dense_width_faults
 
@@ -115,6 +115,7 @@ class Classification(SequenceHead):
     """Scores of classes for the whole sequence: pooling, transform, dropout, classifier. Gives `logits`, batch x labels."""
 
     kind: Literal["classification"] = "classification"
+    printed_as: ClassVar[PrintedAs] = "classes"
     compared_by: ClassVar[Literal["scores"]] = "scores"
     labels: Annotated[Width, Role.LABELS]
     """Number of classes."""
@@ -135,6 +136,7 @@ class DistilledClassification(HeadKind):
     Touvron et al., 2020). Gives `cls_logits`, `distillation_logits`, and their mean `logits`, batch x labels."""
 
     kind: Literal["distilled_classification"] = "distilled_classification"
+    printed_as: ClassVar[PrintedAs] = "classes"
     labels: Annotated[Width, Role.LABELS]
     """Number of classes."""
 
@@ -153,6 +155,7 @@ class Pooled(SequenceHead):
     """The `last_hidden_state`, and one vector per sequence: pooling, transform, projection, normalisation (CLIP text)."""
 
     kind: Literal["pooled"] = "pooled"
+    printed_as: ClassVar[PrintedAs] = "vectors"
     embeds_texts: ClassVar[bool] = True
     compared_by: ClassVar[Literal["vectors"]] = "vectors"
     projection: Width | None = None

@@ -9,7 +9,7 @@ from specs.base.base import Fault, OmitDefault, PositiveFloat, RuleContext
 from specs.base.descriptions import ValueDescriptions
 from specs.base.registry import register
 from specs.base.words import PartContext, product
-from specs.kinds.position import PositionKind
+from specs.kinds.position import PositionKind, paired_width_faults
 
 
 @register("position")
@@ -64,10 +64,4 @@ class Sinusoidal(PositionKind):
         if self.table and self.zero is not None:
             rule = "must be unset with table, which has a vector for every position"
             yield Fault(("zero",), rule, self.zero, "Remove it, or set table: false.")
-        if context.d_model % 2:
-            yield Fault(
-                ("kind",),
-                f"requires an even d_model, with a sine and a cosine per frequency; it is {context.d_model}",
-                self.kind,
-                f"Use d_model: {context.d_model - 1} or {context.d_model + 1}.",
-            )
+        yield from paired_width_faults(self, context)

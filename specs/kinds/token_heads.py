@@ -9,7 +9,7 @@ from specs.base.base import Dropout, Fault, OmitDefault, RuleContext, Width
 from specs.base.registry import register
 from specs.base.roles import Role
 from specs.base.words import WIDTHS, Output, PartContext, Step, product
-from specs.kinds.head import HeadKind
+from specs.kinds.head import HeadKind, PrintedAs
 from specs.kinds.transforming_head import TransformingHead, dense_steps
 
 
@@ -83,6 +83,7 @@ class CTC(HeadKind):
     2006). Gives `logits`, batch x vectors x labels."""
 
     kind: Literal["ctc"] = "ctc"
+    printed_as: ClassVar[PrintedAs] = "transcripts"
     compared_by: ClassVar[Literal["scores"]] = "scores"
     labels: Annotated[Width, Role.LABELS]
     """Number of labels: characters or other tokens, and the blank."""

@@ -16,7 +16,7 @@ from specs.base.roles import Role
 from specs.base.words import TIMES, WIDTHS, Output, PartContext, Step, number_text, product
 from specs.kinds.activation import Activation
 from specs.kinds.embedding import EmbeddingKind
-from specs.kinds.head import HeadKind
+from specs.kinds.head import HeadKind, PrintedAs
 from specs.kinds.norm import Norm
 from specs.kinds.transforming_head import (
     TransformingHead,
@@ -157,6 +157,7 @@ class MaskedLanguageModeling(MaskedScores):
     """Scores of masked tokens: dense layer, activation, norm, vocabulary (BERT). Gives `logits`, batch x tokens x vocabulary."""
 
     kind: Literal["masked_language_modeling"] = "masked_language_modeling"
+    printed_as: ClassVar[PrintedAs] = "masks"
 
     def steps(self, context: PartContext) -> Iterator[Step | Output]:
         yield from dense_steps(self)

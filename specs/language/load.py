@@ -35,7 +35,7 @@ def load(reference: str | os.PathLike[str], assignments: Sequence[str] = ()) -> 
     return validate(load_document(reference, assignments))
 
 
-def load_document(reference: str | os.PathLike[str], assignments: Sequence[str] = ()) -> Document:
+def load_document(reference: str | os.PathLike[str], assignments: Sequence[str]) -> Document:
     """The resolved document of a spec, not yet validated."""
     return with_named_blocks(varied(read(reference), assignments))
 

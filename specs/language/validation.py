@@ -14,8 +14,8 @@ from specs.base.kind_synonyms import written
 from specs.base.suggest import boolean_remedy, suggestion
 from specs.language.document import MAX_DIGITS, Document
 from specs.language.scalars import resolve
+from specs.language.synonyms import value_meant
 from specs.language.unknown_key import remedy_for
-from specs.language.value_synonyms import value_meant
 from specs.model.model import Model
 from specs.model.stack import LayerRun
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 import subprocess
@@ -18,12 +17,11 @@ import pytest
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.select import Select
 from selenium.webdriver.support.wait import WebDriverWait
-from typer.testing import CliRunner
 
-from cli.app import app
 from cli.studio.link import text_of_link
 from tests.browser.conftest import Browser
 from tests.cli.process import ZOO
+from tests.cli.program import as_json
 
 
 @dataclass
@@ -125,6 +123,5 @@ def studio(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 def counted(*arguments: str) -> int:
     """What ``zoo params`` counts."""
-    run = CliRunner().invoke(app, ["params", *arguments, "--json"])
-    total: int = json.loads(run.stdout)["total_parameters"]
+    total: int = as_json("params", *arguments)["total_parameters"]
     return total

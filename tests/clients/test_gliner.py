@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from typer.testing import CliRunner
 
-from cli.app import app
 from exporters.export import export
 from exporters.steps.options import ExportOptions
+from tests.cli.program import as_json
 from tests.clients.client import GLINER
 from tests.parity.gliner import ENCODERS
 from tests.parity.minilm import minilm_directory
@@ -81,12 +79,10 @@ def test_the_library_agrees_with_what_is_made_of_its_checkpoints(case: str, tmp_
     convert(spec, str(origin), back)
     written = GLINER(back, onnx=False, beside=str(origin), **asked)
     arguments = [part for text in TEXTS for part in ("--text", text)]
-    run = CliRunner().invoke(
-        app, ["run", str(made), "--threshold", "0.02", "--labels", ",".join(LABELS), *arguments, "--json"]
-    )
+    run = as_json("run", made, "--threshold", "0.02", "--labels", ",".join(LABELS), *arguments)
     found = (
         alike(exported["entities"], answer["entities"]),
-        alike(json.loads(run.stdout)["entities"], answer["entities"]),
+        alike(run["entities"], answer["entities"]),
     )
     count = sum(map(len, answer["entities"]))
     print(

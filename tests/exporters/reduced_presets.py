@@ -15,7 +15,8 @@ from specs.forms.canonical import complete
 from specs.language.load import load
 from specs.language.preset_files import preset_names
 from specs.model.model import Model
-from zoo.builder import ZooModel, assemble
+from tests.zoo.filled import random_model
+from zoo.builder import ZooModel
 from zoo.core.reduced import (
     fewer_experts,
     fewer_layers,
@@ -26,8 +27,6 @@ from zoo.core.reduced import (
     small_tables,
 )
 from zoo.core.tensors import weight_tensors
-from zoo.weights.materialize import materialize
-from zoo.weights.random import RandomWeights
 
 RECORDED = Path(__file__).with_name("structures.txt")
 """The presets of different structures; ``make digests`` writes it."""
@@ -90,9 +89,7 @@ def _shape(value: Any) -> Any:
 
 def filled(spec: Model) -> ZooModel:
     """The model with its random weights."""
-    model = assemble(spec)
-    materialize(model, RandomWeights(model, spec))
-    return model
+    return random_model(spec)
 
 
 def save_with_outliers(spec: Model, path: Path) -> None:

@@ -15,7 +15,7 @@ import zoo
 from tests.parallel import checkpoints
 from tests.parallel.models import MODELS
 from tests.parallel.processes import on_processes
-from zoo.checkpoints.open import open_weights
+from zoo.checkpoints.open_weights import open_weights
 from zoo.parallel.stage_limits import check_stages
 
 

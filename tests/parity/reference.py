@@ -11,9 +11,8 @@ import transformers
 from torch import Tensor, nn
 
 from specs.model.model import Model
-from zoo.builder import ZooModel, assemble
-from zoo.checkpoints.open import open_weights
-from zoo.weights.materialize import materialize
+from tests.zoo.filled import stored_model
+from zoo.builder import ZooModel
 
 transformers.logging.set_verbosity_error()
 transformers.logging.disable_progress_bar()
@@ -62,9 +61,7 @@ def redraw(model: nn.Module, seed: int) -> None:
 
 def load(spec: Model, path: Path, weights: str | None = None) -> ZooModel:
     """A model with its weights read from a checkpoint."""
-    model = assemble(spec)
-    materialize(model, open_weights(weights or str(path), model, spec))
-    return model
+    return stored_model(spec, weights or str(path))
 
 
 def through_checkpoint(reference: transformers.PreTrainedModel, spec: Model, directory: Path) -> ZooModel:

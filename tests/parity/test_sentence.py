@@ -22,7 +22,7 @@ from tests.parity.minilm import SENTENCES, minilm_directory
 from tests.parity.reference import assert_close, load, redraw
 from zoo.builder import ZooModel, assemble
 from zoo.checkpoints.converting import convert
-from zoo.checkpoints.open import open_weights
+from zoo.checkpoints.open_weights import open_weights
 from zoo.configs.exporting import NoFamilyError, write_config
 from zoo.configs.importing import import_spec
 

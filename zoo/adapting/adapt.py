@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import torch
+from torch import Tensor, nn
 
 from specs.base.errors import UserError, option_name
 from specs.base.result_table import ResultTable
 from specs.base.tabular import Tabular
 from specs.model.model import Model
 from zoo.adapting.layers import layer_sources, stack_sources
-from zoo.adapting.plan import Plan, Planner
-from zoo.adapting.weights import AdaptedWeights
+from zoo.adapting.plan import Origin, Plan, Planner
 from zoo.builder import assemble
 from zoo.checkpoints.carried import origin_of
 from zoo.checkpoints.converting import DTYPES, CheckpointContents, Conversion, described_if_any
-from zoo.checkpoints.open import open_weights
+from zoo.checkpoints.open_weights import open_weights
 from zoo.configs.named_model import checkpoint_spec, named_model, unknown_family
 from zoo.configs.spec_beside import SPEC
 from zoo.core.progress import Progress
+from zoo.core.tensors import weight_tensors
 from zoo.families.common.config import CONFIG
 from zoo.weights.hub import located_adapter
 from zoo.weights.lora import LoraAdapter
 from zoo.weights.random import RandomWeights
+from zoo.weights.source import WeightSource
+from zoo.weights.stored import narrowed
 
 
 @dataclass(frozen=True)
@@ -48,7 +53,7 @@ class Adaptation(Tabular):
         return {**self.conversion.as_dict(), "origins": origins, "unused": list(self.plan.unused)}
 
 
-def source_spec(origin: Path, name: str | None = None, family: str | None = None) -> Model:
+def source_spec(origin: Path, name: str | None, family: str | None) -> Model:
     """Return the spec of a checkpoint: the spec called ``name``, or else the one in its directory, whose config of an unknown
     type is read as a ``family``.
 
@@ -113,3 +118,39 @@ class AdaptedModel:
     def write(self, directory: Path, progress: Progress = lambda stage: None) -> Adaptation:
         """Write the checkpoint into an empty directory; memory holds one tensor at a time, with those that it is made of."""
         return Adaptation(self.contents.write(directory, dtype=self.dtype, progress=progress), self.plan)
+
+
+class AdaptedWeights(WeightSource):
+    """The weights of ``model`` by a plan: from ``stored``, the weights of ``source``, in float32, or else from ``drawn``."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        model: nn.Module,
+        source: nn.Module,
+        stored: WeightSource,
+        drawn: RandomWeights,
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
+        self.description = f"{stored.description}, adapted"
+        self.dtype = dtype
+        self._origins = {origin.tensor: origin for origin in plan.origins}
+        self._shapes, self._sources = dict(weight_tensors(model)), dict(weight_tensors(source))
+        self._stored, self._drawn = stored, drawn
+
+    @torch.no_grad()
+    def pieces(self, name: str) -> Iterator[Tensor]:
+        origin = self._origins[name]
+        if origin.rule is None:
+            yield from self._drawn.pieces(name)
+        else:
+            values = origin.rule.apply(self._read(origin), lambda: self._draw(name))
+            yield narrowed(values.reshape(-1), self.dtype, f"{self.description}: {name}")
+
+    def _read(self, origin: Origin) -> Tensor:
+        """The source's tensor, or the mean of several."""
+        first, *others = (self._stored.whole(source, self._sources[source]) for source in origin.sources)
+        return sum(others, first) / (1 + len(others)) if others else first
+
+    def _draw(self, name: str) -> Tensor:
+        return self._drawn.whole(name, self._shapes[name].float())

@@ -49,7 +49,7 @@ def stack_sources(source: Model, variant: Model) -> dict[str, str]:
 
 
 def layer_sources(
-    source: Model, variant: Model, stacks: Mapping[str, str], texts: Sequence[str] = ()
+    source: Model, variant: Model, stacks: Mapping[str, str], texts: Sequence[str]
 ) -> dict[str, LayerSources]:
     """Return, for each stack of the variant, the layers of the source that its layers are made of.
 

@@ -17,7 +17,7 @@ from specs.language.writing import dump
 from specs.model.model import Model
 from zoo.builder import assemble
 from zoo.checkpoints.carried import carry_files, carry_static_queries, config_files, described, origin_of
-from zoo.checkpoints.open import open_weights
+from zoo.checkpoints.open_weights import open_weights
 from zoo.checkpoints.original import Unused, by_width, kept_headers, kept_tensors, original
 from zoo.checkpoints.write import stored_tensors
 from zoo.configs.exporting import NoFamilyError
@@ -71,7 +71,7 @@ def convert(
     """Write config, weights and tokenizer into an empty directory.
 
     The family is ``model_type``, that of the weights' checkpoint, or the first whose config can express the spec;
-    ``weights`` are as for :func:`zoo.checkpoints.open.open_weights`. Memory holds one stored tensor at a time. Raises
+    ``weights`` are as for :func:`zoo.checkpoints.open_weights.open_weights`. Memory holds one stored tensor at a time. Raises
     :class:`specs.base.errors.UserError`.
     """
     origin = origin_of(weights)
@@ -83,7 +83,7 @@ def convert(
     return contents.write(directory, dtype=dtype, shard=shard, progress=progress)
 
 
-def described_if_any(spec: Model, origin: Path, model_type: str | None = None) -> dict[str, Any] | None:
+def described_if_any(spec: Model, origin: Path, model_type: str | None) -> dict[str, Any] | None:
     """Return the config of a spec as :func:`zoo.checkpoints.carried.described`, or None where no family can express it.
 
     Raises :class:`zoo.configs.exporting.NoFamilyError` for a ``model_type`` that cannot.

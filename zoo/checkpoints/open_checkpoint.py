@@ -30,7 +30,7 @@ def checkpoint_weights(
 ) -> CheckpointWeights:
     """The weights in a file, a directory or a repository, with ``adapter`` merged into them.
 
-    Raises :class:`WeightError` as :func:`zoo.checkpoints.open.open_weights`.
+    Raises :class:`WeightError` as :func:`zoo.checkpoints.open_weights.open_weights`.
     """
     argument = str(located(argument, weights=True))
     if not os.path.exists(argument):

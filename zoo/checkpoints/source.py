@@ -17,7 +17,7 @@ from zoo.weights.blocks import Codes, Quantized
 from zoo.weights.files import TensorFiles
 from zoo.weights.hub import place_text
 from zoo.weights.low_rank import MergedTensor
-from zoo.weights.pages import in_own_pages
+from zoo.weights.memory_pages import in_own_pages
 from zoo.weights.source import WeightError, WeightSource
 from zoo.weights.stored import (
     Packed,

@@ -1,15 +1,61 @@
-"""The parts that a block of any kind may have beside its branches."""
+"""The parts that a block of any kind may have beside its branches: B T D -> B T D."""
 
 from __future__ import annotations
 
+import torch
+from torch import Tensor, nn
+
 from specs.kinds.block import BlockParts
-from zoo.components.block import Block
-from zoo.components.layer_scale import LayerScale
-from zoo.components.output_scale import OutputScale
+from zoo.components.block import Block, Branch, LayerCall
 from zoo.components.per_layer_embedding import PerLayerEmbedding
 from zoo.components.sharing import add_adapters
 from zoo.context import LayerContext
+from zoo.core.initialization import Distribution
+from zoo.core.precision import in_dtype, wide
 from zoo.registry import build_component, extends
+
+
+class LayerScale(nn.Module):
+    """x * weight, in float32 or wider, with a trained factor per feature (Touvron et al., 2021)."""
+
+    component_kind = "layer_scale"
+
+    def __init__(self, start: float, d_model: int) -> None:
+        super().__init__()
+        self.start = start
+        self.weight = nn.Parameter(torch.empty(d_model))
+
+    def initial(self, leaf: str) -> Distribution:
+        """The same value for every feature."""
+        return Distribution(constant=self.start)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = wide(x)
+        return x * in_dtype(self.weight, x.dtype)
+
+
+class OutputScale(nn.Module):
+    """x * weight, in float32 or wider, with one stored, untrained factor (Gemma 4)."""
+
+    component_kind = "output_scale"
+    weight: Tensor
+
+    def __init__(self, start: float) -> None:
+        super().__init__()
+        self.start = start
+        self.register_buffer("weight", torch.empty(1))
+
+    def initial(self, leaf: str) -> Distribution:
+        """The value of the spec."""
+        return Distribution(constant=self.start)
+
+    def around(self, layer: Branch, x: Tensor, call: LayerCall) -> Tensor:
+        """The output of a layer, scaled."""
+        return self(layer(x, call))
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = wide(x)
+        return x * in_dtype(self.weight, x.dtype)
 
 
 @extends(BlockParts)

@@ -5,11 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from specs.kinds.pooling import AttentionPooling as AttentionPoolingSpec
 from specs.kinds.pooling import AtToken, TokenPooling
+from zoo.components.attention_variations import projections
+from zoo.components.linear import EmbeddingTable
+from zoo.context import BuildContext
 from zoo.core.graph_names import WORD_INPUTS
-from zoo.functional import last_real, positions_from
+from zoo.core.precision import wide
+from zoo.functional import attention_bias, last_real, positions_from
+from zoo.registry import build_component
 
 
 @dataclass(frozen=True)
@@ -117,3 +123,25 @@ def _padded(x: Tensor, mask: Tensor, pooling: TokenPooling) -> Tensor:
 def _mix(x: Tensor, shares: Tensor) -> Tensor:
     """The weighted sum over tokens: B T D and B T -> B D."""
     return (shares.to(x.dtype)[:, None] @ x)[:, 0]  # (B 1 T @ B T D) -> B D
+
+
+class AttentionPooling(nn.Module):
+    """y + f(norm(y)), where y is the attention of a trained query to all tokens (Zhai et al., 2022, as in SigLIP).
+
+    Reference: transformers' ``SiglipMultiheadAttentionPoolingHead``.
+    """
+
+    def __init__(self, spec: AttentionPoolingSpec, context: BuildContext) -> None:
+        super().__init__()
+        self.query = EmbeddingTable(1, context.d_model)
+        self.attention = projections(spec.attention, context)  # type: ignore[arg-type]
+        self.norm = build_component(spec.norm, context)
+        self.feed_forward = build_component(spec.feed_forward, context)
+
+    def forward(self, x: Tensor, tokens: TokenSequence) -> Tensor:
+        """x: B T D -> B D."""
+        query = wide(self.query.weight).expand(x.shape[0], 1, x.shape[2])  # B 1 D
+        key, value = self.attention.keys_values(x)
+        bias = attention_bias(tokens.mask, None, None, None, x, causal=False)
+        y = self.attention.attend(query, self.attention.queries(query), key, value, bias)  # B 1 D
+        return (y + self.feed_forward(self.norm(y)))[:, 0]

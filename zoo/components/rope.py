@@ -91,7 +91,7 @@ class Rope(Position):
     def _now(self, frequencies: Frequencies, positions: Tensor) -> tuple[float, ...] | Tensor:
         if self.stored is not None:
             return wide(self.stored)
-        return frequencies if isinstance(frequencies, tuple) else frequencies(_longest(positions))
+        return frequencies if isinstance(frequencies, tuple) else frequencies(positions.amax() + 1)
 
     def _rotate_by_axis(self, x: Tensor, positions: Tensor, width: int) -> Tensor:
         """Each pair by the axis that it belongs to.  positions: frame, row and column, 3 B T."""
@@ -108,8 +108,3 @@ class Rope(Position):
         return functional.rotary_embedding(
             x, cos, sin, dimensions=self.dimensions or width, interleaved=self.interleaved
         )
-
-
-def _longest(positions: Tensor) -> Tensor:
-    """The length of the longest row: a scalar."""
-    return positions.amax() + 1

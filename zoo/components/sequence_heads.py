@@ -11,10 +11,9 @@ from torch import Tensor, nn
 
 import specs.kinds.sequence_heads as spec
 from specs.kinds.pooling import AttentionPooling as AttentionPoolingSpec
-from zoo.components.attention_pooling import AttentionPooling
 from zoo.components.linear import Linear
 from zoo.components.patch_positions import patch_places
-from zoo.components.pooling import TokenSequence, mean_from, mean_of_first_two, pool
+from zoo.components.pooling import AttentionPooling, TokenSequence, mean_from, mean_of_first_two, pool
 from zoo.components.transforming_head import TransformingHead
 from zoo.context import StackContext
 from zoo.core.precision import wide

@@ -27,7 +27,7 @@ class NamedModel:
     """A spec, the document that assignments change, and the place of the files; ``reference`` is the argument.
 
     ``path`` is the directory or the file of a checkpoint or an export.  ``own_weights`` are the weights of a checkpoint, as
-    :func:`zoo.checkpoints.open.open_weights` takes them; None for a spec, and for a config without weights.
+    :func:`zoo.checkpoints.open_weights.open_weights` takes them; None for a spec, and for a config without weights.
     """
 
     reference: str
@@ -159,7 +159,7 @@ def _document(reference: str, kind: ReferenceKind, path: Path, family: str | Non
     return Document(resolved(spec))
 
 
-def checkpoint_spec(path: Path, family: str | None = None, tell: Tell = lambda names: None) -> Model | None:
+def checkpoint_spec(path: Path, family: str | None, tell: Tell = lambda names: None) -> Model | None:
     """The spec of a checkpoint: of its config.json, read as a ``family`` if given, or GGUF file, or else the spec.yaml in its
     directory, or the spec that a distributed checkpoint records; None where it has none of them.
 

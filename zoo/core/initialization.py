@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from specs.base.base import Component
-from specs.base.errors import PluginError
+from specs.base.errors import PluginError, shorten
 from specs.base.registry import load_implementation
 from specs.model.initialization import Normal, T5Factors, XavierUniform
 from specs.model.model import Model
@@ -74,7 +74,7 @@ def distributions(model: nn.Module, spec: Model) -> dict[str, Distribution]:
     for name, parameter in weight_tensors(model):
         path, _, leaf = name.rpartition(".")
         owner, around = modules[path], modules[path.rpartition(".")[0]]
-        distribution = INITIAL.of(owner)(leaf)
+        distribution = _initial(owner, leaf)
         if distribution is None:
             distribution = _constructed(owner, leaf)
         if distribution is None and parameter.dim() < 2:
@@ -94,6 +94,18 @@ def distributions(model: nn.Module, spec: Model) -> dict[str, Distribution]:
             distribution = distribution_for(spec.initialization, weight)
         distributions[name] = distribution
     return distributions
+
+
+def _initial(owner: nn.Module, leaf: str) -> Distribution | None:
+    """The distribution that a module states, or None."""
+    distribution: object = INITIAL.of(owner)(leaf)
+    if distribution is None or isinstance(distribution, Distribution):
+        return distribution
+    raise PluginError(
+        f"{type(owner).__module__}.{type(owner).__qualname__}.initial({leaf!r}) must return a Distribution or None\n"
+        f"  value: {shorten(distribution)}\n"
+        "  Return zoo.core.initialization.Distribution(constant=1.0), for example."
+    )
 
 
 def _constructed(owner: nn.Module, leaf: str) -> Distribution | None:

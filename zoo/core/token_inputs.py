@@ -11,14 +11,13 @@ from specs.kinds.embedding import EmbeddingKind
 def token_inputs(embedding: EmbeddingKind, codes: Tensor) -> dict[str, Tensor]:
     """The inputs beside tokens, each a function of a code from 0 on for each token: codes B T -> B T, or boxes B T 4."""
     return {
-        name: _parts(codes) if is_real else _boxes(codes, below) if is_box else codes % below
+        name: _boxes(codes, 1000).to(torch.float32) / 1000
+        if is_real
+        else _boxes(codes, below)
+        if is_box
+        else codes % below
         for name, below, is_box, is_real in embedding.token_inputs
     }
-
-
-def _parts(codes: Tensor) -> Tensor:
-    """Boxes in parts of the page."""
-    return _boxes(codes, 1000).to(torch.float32) / 1000
 
 
 def _boxes(codes: Tensor, below: int) -> Tensor:

@@ -58,7 +58,7 @@ def drawn(spec: Model, path: Path, scale: float = 2.0) -> bytes:
     return b"```mermaid\n" + content + b"```\n" if ending == ".md" else content
 
 
-def content_of(spec: Model, kind: str, scale: float = 2.0) -> bytes:
+def content_of(spec: Model, kind: str, scale: float) -> bytes:
     """The drawing of a model as svg, png or mermaid."""
     if kind == "png":
         return draw_png(spec, scale)

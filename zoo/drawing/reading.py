@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from specs.base.words import PartContext, product
+from specs.kinds.head import HeadKind
 from specs.model.model import Model
 from specs.model.stack import Stack, StackName
 from zoo.core.units import parameter_text
@@ -13,9 +14,9 @@ from zoo.drawing.blocks import StackFacts
 from zoo.drawing.connectors import connector_elements, inserted
 from zoo.drawing.diagram import Diagram, DiagramColumn, Element, Joined, Label, Part, parts_of
 from zoo.drawing.embeddings import embedding_elements, position_keys
-from zoo.drawing.heads import head_elements, vector_elements
 from zoo.drawing.layers import layer_frames
 from zoo.drawing.parameters import Counts
+from zoo.drawing.steps import StepReader
 from zoo.reports.folding import Folded
 from zoo.reports.parameters import ParameterReport, folded_report
 
@@ -134,3 +135,20 @@ def _ties(columns: tuple[DiagramColumn, ...], counts: Counts) -> Iterator[tuple[
             if holder is not None:
                 yield holder, part
                 holders[owner] = part
+
+
+def head_elements(
+    head: HeadKind, path: str, keys: str, context: PartContext, counts: Counts
+) -> Iterator[Element]:
+    """The parts of the head at ``path`` in order, and its outputs; ``keys``: its path in the spec."""
+    return StepReader(counts, path, keys, "head").head(head.steps(context))
+
+
+def vector_elements(
+    head: HeadKind, path: str, keys: str, context: PartContext, counts: Counts
+) -> Iterator[Element]:
+    """The parts of a head whose vector goes on to another head."""
+    *parts, end = head_elements(head, path, keys, context, counts)
+    yield from parts
+    if isinstance(end, Label):
+        yield Label("", end.shape)

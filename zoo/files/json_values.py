@@ -25,7 +25,7 @@ def read_object(path: Path, error: type[UserError], within: Path | None = None) 
     return parse_object(_text(path, error, within), str(path), error)
 
 
-def read_list(path: Path, error: type[UserError], within: Path | None = None) -> list[Any]:
+def read_list(path: Path, error: type[UserError], within: Path | None) -> list[Any]:
     """The JSON list in a file.  Raises as :func:`read_object`."""
     value = _value(_text(path, error, within), str(path), error)
     if not isinstance(value, list):

@@ -84,7 +84,7 @@ def read_regular(path: Path, within: Path | None = None, most: int = LARGEST) ->
     return content
 
 
-def copy_regular(source: Path, target: Path, within: Path | None = None, most: int = LARGEST) -> None:
+def copy_regular(source: Path, target: Path, within: Path | None, most: int = LARGEST) -> None:
     """Copy a file of at most ``most`` bytes to a new path.  Raises as :func:`open_regular`."""
     done = 0
     with open_regular(source, within) as read:

@@ -271,20 +271,13 @@ def _(alibi: Alibi, use: Use) -> Drawing:
 def _(disentangled: Disentangled, use: Use) -> Drawing:
     reach = torch.arange(-disentangled.max_distance, disentangled.max_distance + 1)[None]  # 1 S
     rows = disentangled.rows_of(torch.zeros(1, 1, dtype=torch.int64), reach)[0, 0].tolist()
-    stepped = _steps(list(zip(reach[0].tolist(), rows, strict=True)))
     count, width = disentangled.table.weight.shape
-    x, y = (
-        Axis("key position minus query position", *reach[0, [0, -1]].tolist()),
-        Axis("vector", 0, count - 1),
-    )
-    chart = line_chart("Vector of each distance", x, y, [Line("vector", stepped)])
+    chart = _by_distance("vector", list(zip(reach[0].tolist(), rows, strict=True)), count)
     about = (
         f"Adds to each score the products of query and key with the projected vector of their distance, one of {count}, "
         f"each of {width:,} numbers. The chart shows which vector each distance has, as the vectors are trained."
     )
-    return Drawing(
-        "Disentangled attention", about, [f"<figure><h3>Vector of each distance</h3>{chart}</figure>"]
-    )
+    return Drawing("Disentangled attention", about, [chart])
 
 
 @_drawing.register
@@ -307,9 +300,13 @@ def _(relative: RelativeSinusoidal, use: Use) -> Drawing:
     return Drawing("Relative sinusoidal", about, [_wavelengths(use, {"": relative.frequencies})])
 
 
-def _steps(points: Sequence[tuple[int, int]]) -> list[tuple[float, float]]:
-    """The corners of a step function through points."""
-    return [step for a, b in pairwise(points) for step in (a, (b[0], a[1]), b)]
+def _by_distance(row: str, points: Sequence[tuple[int, int]], count: int) -> str:
+    """A figure of the row of a table that each distance has, as a step function through points."""
+    steps = [step for a, b in pairwise(points) for step in (a, (b[0], a[1]), b)]
+    x = Axis("key position minus query position", points[0][0], points[-1][0])
+    title = f"{row.capitalize()} of each distance"
+    chart = line_chart(title, x, Axis(row, 0, count - 1), [Line(row, steps)])
+    return f"<figure><h3>{title}</h3>{chart}</figure>"
 
 
 @_drawing.register
@@ -318,18 +315,12 @@ def _(relative: RelativeBias, use: Use) -> Drawing:
     points = [(i - reach, bucket) for i, bucket in enumerate(relative.buckets)]
     two_sided = len({bucket for distance, bucket in points if distance > 0} - {relative.buckets[reach]}) > 0
     points = points if two_sided else points[: reach + 1]
-    stepped = _steps(points)
     count, heads = relative.table.weight.shape
-    x, y = (
-        Axis("key position minus query position", points[0][0], points[-1][0]),
-        Axis("bucket", 0, count - 1),
-    )
-    chart = line_chart("Bucket of each distance", x, y, [Line("bucket", stepped)])
     about = (
         f"Adds a trained bias to each score, by head ({heads} heads) and by bucket of the distance ({count} buckets); "
         f"distances of {reach} and more share the last bucket. The chart shows the buckets, as the biases are trained."
     )
-    return Drawing("Relative bias", about, [f"<figure><h3>Bucket of each distance</h3>{chart}</figure>"])
+    return Drawing("Relative bias", about, [_by_distance("bucket", points, count)])
 
 
 @_drawing.register

@@ -28,7 +28,7 @@ _NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
 _STREAM = ["hidden_states"]
 
 
-def hugging_face_plan(plan: ParallelPlan, model_type: str | None = None) -> dict[str, Any]:
+def hugging_face_plan(plan: ParallelPlan, model_type: str | None) -> dict[str, Any]:
     """``model_type``, ``tp_plan``, ``pp_plan``, and the modules that are ``left_out`` as the family stores them otherwise.
 
     Names are those below the base model, as in ``base_model_tp_plan`` of a config, and the head's.  Raises

@@ -19,7 +19,7 @@ from torch.utils.checkpoint import checkpoint
 from specs.base.errors import UserError
 from specs.model.model import Model
 from zoo.builder import ZooModel, assemble
-from zoo.checkpoints.open import open_weights
+from zoo.checkpoints.open_weights import open_weights
 from zoo.components.attention import CrossAttention
 from zoo.components.block import Block
 from zoo.components.position import Position
@@ -41,7 +41,7 @@ ENTRIES = (
 VIEWS = "FSDP2-wrapped module .* returned a view tensor"
 
 
-def cut_tensors(model: nn.Module, plan: ParallelPlan, mesh: DeviceMesh, *, sequence: bool = False) -> None:
+def cut_tensors(model: nn.Module, plan: ParallelPlan, mesh: DeviceMesh, *, sequence: bool) -> None:
     """Apply tensor parallelism over a mesh of one dim, and sequence parallelism with ``sequence``.
 
     Every parameter becomes a distributed tensor.  Raises :class:`specs.base.errors.UserError` for a degree that does not fit.

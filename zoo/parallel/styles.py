@@ -9,13 +9,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh
-from torch.distributed.tensor import Partial, Placement, Replicate, Shard
+from torch.distributed.tensor import DTensor, Partial, Placement, Replicate, Shard
 from torch.distributed.tensor.parallel import ParallelStyle
 
 from zoo.components.block import Block
 from zoo.core.facts import FANS
 from zoo.core.sharding import HEADS, Cut, Section
-from zoo.parallel.communication import placed, read_by_all
 from zoo.parallel.local_parameters import WHOLE, distribute, read_locally
 
 
@@ -195,3 +194,15 @@ class ExpertParallel(ParallelStyle):
 
     def __repr__(self) -> str:
         return "ExpertParallel()"
+
+
+def read_by_all(x: Tensor, mesh: DeviceMesh) -> Tensor:
+    """x, whose gradient is the sum over all processes."""
+    whole = DTensor.from_local(x, mesh, [Replicate()], run_check=False)
+    return whole.to_local(grad_placements=[Partial()])
+
+
+def placed(x: Tensor, mesh: DeviceMesh, now: Placement, wanted: Placement) -> Tensor:
+    """A process's part of x under another placement, such as the sum of partial results."""
+    tensor = DTensor.from_local(x, mesh, [now], run_check=False)
+    return tensor.redistribute(placements=[wanted]).to_local()

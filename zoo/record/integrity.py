@@ -127,9 +127,7 @@ def _sized(directory: Path, name: str, file: FileRecord) -> Change | None:
     return None if size == file.size else Change(name, "size", file.size, size)
 
 
-def changed_tensors(
-    path: Path, tensors: Mapping[str, TensorRecord], within: Path | None = None
-) -> dict[str, str]:
+def changed_tensors(path: Path, tensors: Mapping[str, TensorRecord], within: Path | None) -> dict[str, str]:
     """The digests of the weights in a data file that are not as recorded, by name."""
     with _opened(path, within) as file:
         digests = {name: _part(file, tensor.offset, tensor.length) for name, tensor in tensors.items()}

@@ -11,7 +11,7 @@ from specs.model.model import Model
 from zoo.builder import assemble
 from zoo.checkpoints.carried import origin_of, token_fields
 from zoo.checkpoints.converting import DTYPES, CheckpointContents, Conversion
-from zoo.checkpoints.open import open_weights
+from zoo.checkpoints.open_weights import open_weights
 from zoo.core.progress import Progress
 from zoo.families.common.tensors import StoredParameter, TensorRules, Tensors
 from zoo.families.common.transforms import Shape

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -34,7 +34,7 @@ from zoo.reports.trace import Trace, outputs_by_name
 from zoo.tracing.float_dtype import HALF
 from zoo.tracing.task import ENCODER, Task
 from zoo.tracing.tasks import cost_tasks
-from zoo.tracing.traced_model import TracedModel
+from zoo.tracing.traced_model import TracedModel, task_key
 
 
 @dataclass(frozen=True)
@@ -213,12 +213,7 @@ def _reduced(small: Model) -> _ReducedCosts:
     return _ReducedCosts(stages, _expert_shares(model), roles)
 
 
-def _key(subject: tuple[TracedModel, Task]) -> Hashable | None:
-    traced, task = subject
-    return traced.key(task)
-
-
-@remembered_by(_key)
+@remembered_by(task_key)
 def _stages(subject: tuple[TracedModel, Task]) -> dict[str, _ReducedStage]:
     """The stages of a task."""
     traced, task = subject

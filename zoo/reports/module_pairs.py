@@ -129,13 +129,11 @@ def in_order(ours: list[Name], theirs: list[Name]) -> list[Name]:
 def described(module: ModuleParameters) -> dict[str, str]:
     """A module's own weights by name: the shape of each, or the owner of a shared one."""
     return {
-        name: _owner(f"{module.path}.{name}", owner) if (owner := module.shared.get(name)) else _shape(shape)
+        name: _owner(f"{module.path}.{name}", owner)
+        if (owner := module.shared.get(name))
+        else " x ".join(map(str, shape))
         for name, shape in module.weights.items()
     }
-
-
-def _shape(shape: tuple[int, ...]) -> str:
-    return " x ".join(map(str, shape))
 
 
 def _owner(path: str, owner: str) -> str:

@@ -25,7 +25,7 @@ from zoo.reports.saved_tensors import root, saved_tensors, trained_values
 from zoo.reports.trace import Trace, outputs_by_name
 from zoo.tracing.task import Task
 from zoo.tracing.tasks import training_tasks
-from zoo.tracing.traced_model import TracedModel
+from zoo.tracing.traced_model import TracedModel, task_key
 
 ByLayer = Mapping[str, Polynomial]
 """A figure by the path of a layer; of everything outside layers, by the empty path."""
@@ -83,12 +83,7 @@ def _parts(traced: TracedModel, dtypes: tuple[torch.dtype, ...]) -> list[dict[to
     return parts
 
 
-def _key(subject: tuple[TracedModel, Task]) -> Hashable | None:
-    traced, task = subject
-    return traced.key(task)
-
-
-@remembered_by(_key)
+@remembered_by(task_key)
 def _part(
     subject: tuple[TracedModel, Task], dtypes: tuple[torch.dtype, ...], trained: frozenset[str]
 ) -> tuple[dict[torch.dtype, TrainingPart], frozenset[str]]:

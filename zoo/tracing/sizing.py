@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from torch import fx
 
 from zoo.ops import TensorInfo, result_info
-from zoo.tracing.symbols import Placeholder, summands
+from zoo.tracing.symbols import Placeholder, size_of
 from zoo.tracing.tracer import is_static
 
 Number = TypeVar("Number")
@@ -43,7 +43,7 @@ class SizedGraph:
             match node.op:
                 case "placeholder":
                     placeholder = placeholders[str(node.target)]
-                    shapes = [tuple(_number(dim, numbers) for dim in placeholder.dims) for numbers in points]
+                    shapes = [tuple(size_of(dim, numbers) for dim in placeholder.dims) for numbers in points]
                     self._keep(node, [TensorInfo(shape, placeholder.dtype) for shape in shapes], apart)
                 case "get_attr":
                     self._keep(node, [node.meta["info"][0]], everywhere)
@@ -142,7 +142,3 @@ class _Point(Mapping[fx.Node, Any]):
 
     def __len__(self) -> int:
         return len(self.columns)
-
-
-def _number(dim: int | str, numbers: Mapping[str, int]) -> int:
-    return dim if isinstance(dim, int) else sum(numbers[symbol] for symbol in summands(dim))

@@ -97,6 +97,11 @@ def summands(name: str) -> list[str]:
     return name.split(_SUM)
 
 
+def size_of(dim: int | str, numbers: Mapping[str, int]) -> int:
+    """The number of a dim, by the numbers of its symbols."""
+    return dim if isinstance(dim, int) else sum(numbers[symbol] for symbol in summands(dim))
+
+
 def _primes(start: int, taken: set[int]) -> Iterator[int]:
     return (
         n

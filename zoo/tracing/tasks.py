@@ -62,7 +62,7 @@ def tasks(model: Any, spec: Model, last_only: bool = False) -> list[Task]:
     ]
 
 
-def tasks_with_first_step(model: Any, spec: Model, last_only: bool = False) -> list[Task]:
+def tasks_with_first_step(model: Any, spec: Model, last_only: bool) -> list[Task]:
     """:func:`tasks` in which the encoder returns only its output, and a decoder for the first step projects it."""
     return _without_cross_attention(model, spec, last_only) or [
         encode_alone_task(model, spec),
@@ -86,7 +86,7 @@ def tasks_with_merged_decoder(
     ]
 
 
-def tasks_with_own_cache(model: Any, spec: Model, last_only: bool = False) -> list[Task]:
+def tasks_with_own_cache(model: Any, spec: Model, last_only: bool) -> list[Task]:
     """:func:`tasks` in which the decoder of an encoder-decoder caches only its own keys and values."""
     return [encode_alone_task(model, spec), projecting_decoder_task(model, spec, last_only)]
 

@@ -91,12 +91,13 @@ class TracedModel:
         return left or cls(spec, dtype)
 
 
-def _key(subject: tuple[TracedModel, Task]) -> Hashable | None:
+def task_key(subject: tuple[TracedModel, Task]) -> Hashable | None:
+    """The key under which what follows from a task of a model is remembered; None if nothing is."""
     traced, task = subject
     return traced.key(task)
 
 
-@remembered_by(_key)
+@remembered_by(task_key)
 def _outputs(subject: tuple[TracedModel, Task]) -> tuple[Placeholder, ...]:
     traced, task = subject
     trace = traced.trace(task)

@@ -64,11 +64,9 @@ def node_infos(node: fx.Node) -> tuple[Any, Any]:
     first = result_info(node.target, *fx.map_arg((node.args, node.kwargs), first_of))
     if static:
         return first, first
-    return first, result_info(node.target, *fx.map_arg((node.args, node.kwargs), _second_of))
-
-
-def _second_of(operand: fx.Node) -> Any:
-    return operand.meta["info"][1]
+    return first, result_info(
+        node.target, *fx.map_arg((node.args, node.kwargs), lambda operand: operand.meta["info"][1])
+    )
 
 
 def is_static(node: fx.Node) -> bool:

@@ -17,9 +17,7 @@ from zoo.tracing.symbols import DerivedSize, Placeholder
 from zoo.tracing.task import BATCH, IMAGES, PATCHES, VECTORS, Task, stack_inputs
 
 
-def vision_language_tasks(
-    model: Any, spec: Model, last_only: bool, cache_slots: int | None = None
-) -> list[Task]:
+def vision_language_tasks(model: Any, spec: Model, last_only: bool, cache_slots: int | None) -> list[Task]:
     """The image graph, the embedding graph, in which image vectors replace placeholders, and the decoder."""
     return [
         vision_task(spec),
@@ -29,7 +27,7 @@ def vision_language_tasks(
 
 
 def vision_language_tasks_apart(
-    model: Any, spec: Model, last_only: bool, *, images_by_row: bool = False
+    model: Any, spec: Model, last_only: bool, *, images_by_row: bool
 ) -> list[Task]:
     """:func:`vision_language_tasks` for clients that merge image vectors and token embeddings themselves."""
     return [

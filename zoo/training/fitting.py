@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from specs.base.errors import UserError, option_name
 from specs.model.model import Model
-from zoo.training.names import MASKED_BYTE, NEXT_BYTE
 from zoo.training.task import TrainingTask
+from zoo.training.task_names import MASKED_BYTE, NEXT_BYTE
 
 
 def fitted(spec: Model, task: TrainingTask) -> Model:

@@ -38,13 +38,8 @@ def shrunk(spec: Model, layers: int | None = None, width: int | None = None) -> 
         field = ".".join(map(str, first["loc"]))
         raise UserError(
             f"{spec.name} cannot be made {width} wide: {field} {first['msg']}\n"
-            f"  value: {first['input']!r}\n  Try {option_name('width')} {_rounder(width)}, or set the widths in a spec."
+            f"  value: {first['input']!r}\n  Try {option_name('width')} {(width // 64 + 1) * 64}, or set the widths in a spec."
         ) from None
-
-
-def _rounder(width: int) -> int:
-    """The next multiple of 64."""
-    return (width // 64 + 1) * 64
 
 
 def _scaled_model(spec: Model, ratio: Fraction) -> Model:

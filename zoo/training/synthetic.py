@@ -9,9 +9,9 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from zoo.training.names import ADDITION, COPY, RECALL, REVERSE
 from zoo.training.passage import Passage
 from zoo.training.task import Part, TrainingTask
+from zoo.training.task_names import ADDITION, COPY, RECALL, REVERSE
 
 
 def _drawn(below: int, rows: int, columns: int, generator: torch.Generator) -> Tensor:

@@ -8,9 +8,9 @@ from pathlib import Path
 from specs.base.errors import UserError, option_name
 from specs.base.suggest import suggestion
 from specs.model.model import Model
-from zoo.training.names import MASKED_BYTE, OF_TEXT, TASKS
 from zoo.training.synthetic import Addition, Copy, Recall, Reverse
 from zoo.training.task import TrainingTask
+from zoo.training.task_names import MASKED_BYTE, OF_TEXT, TASKS
 from zoo.training.text import MaskedByte, NextByte, TextTask, read_text
 
 _SYNTHETIC: dict[str, type[TrainingTask]] = {task.name: task for task in (Copy, Reverse, Recall, Addition)}

@@ -14,9 +14,9 @@ from torch import Tensor
 from specs.base.errors import UserError, option_name
 from specs.model.model import Architecture
 from zoo.files.reading import read_regular, unreadable
-from zoo.training.names import MASKED_BYTE, NEXT_BYTE
 from zoo.training.passage import Passage
 from zoo.training.task import Part, TrainingTask
+from zoo.training.task_names import MASKED_BYTE, NEXT_BYTE
 
 BYTES = 256
 HELD_OUT = 10

@@ -78,7 +78,14 @@ def _message(directory: Path, adapter_config: dict[str, Any]) -> Iterator[str]:
         yield f"    zoo adapt {shlex.quote(source)} --merge {shlex.quote(str(adapter))} -o {shlex.quote(merged)}"
         return
     program = _program(_class_of(directory, adapter_config), source, str(adapter), merged)
-    tokenizer = next((candidate for candidate in (str(directory), source) if _has_tokenizer(candidate)), None)
+    tokenizer = next(
+        (
+            candidate
+            for candidate in (str(directory), source)
+            if (Path(candidate) / "tokenizer_config.json").is_file()
+        ),
+        None,
+    )
     if tokenizer is None and adapter_config.get("task_type") in _CLASSES and not Path(source).exists():
         tokenizer = source
     if tokenizer is not None:
@@ -111,7 +118,3 @@ def _program(base_class: str, base: str, adapter: str, merged: str) -> str:
 def _text(value: str) -> str:
     """Return a text as a literal of Python in double quotes, which a shell leaves alone in single ones."""
     return json.dumps(value, ensure_ascii=False)
-
-
-def _has_tokenizer(directory: str) -> bool:
-    return (Path(directory) / "tokenizer_config.json").is_file()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from zoo.files.reading import open_regular, unreadable
 from zoo.weights.adapters import refuse_adapter, refuse_adapter_file
@@ -18,7 +20,14 @@ from zoo.weights.pickled import read_archive, read_legacy
 from zoo.weights.safetensors import begins_safetensors, read_safetensors
 from zoo.weights.source import WeightError
 from zoo.weights.stored import StoredTensor
-from zoo.weights.wrappers import without_wrappers
+
+_ANYWHERE = re.compile(r"\b(_orig_mod|_fsdp_wrapped_module|_checkpoint_wrapped_module)\.")
+"""torch.compile, FSDP, and checkpoints of activations; each may wrap parts of a model."""
+
+_AROUND = "module."
+"""DataParallel and DistributedDataParallel, which wrap a whole model."""
+
+Stored = TypeVar("Stored")
 
 _START = 64  # bytes that identify the format of a file
 
@@ -164,3 +173,19 @@ def _read_shards(index: Path) -> dict[str, StoredTensor]:
 
 def _some(names: list[str]) -> str:
     return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+
+
+def without_wrappers(tensors: Mapping[str, Stored], path: Path) -> dict[str, Stored]:
+    """The tensors by the names that they have without wrappers.
+
+    Raises :class:`WeightError` where two of them become one.
+    """
+    names = {name: _ANYWHERE.sub("", name) for name in tensors}
+    while names and all(name.startswith(_AROUND) for name in names.values()):
+        names = {stored: name.removeprefix(_AROUND) for stored, name in names.items()}
+    plain = {name: tensors[stored] for stored, name in names.items()}
+    if len(plain) != len(tensors):
+        counted = list(names.values())
+        twice = [stored for stored, name in names.items() if counted.count(name) > 1]
+        raise WeightError(f"{path} has one tensor twice: as {twice[0]} and as {twice[1]}")
+    return plain

@@ -136,7 +136,7 @@ def located_adapter(reference: str, revision: str | None = None) -> Path:
         return Path(snapshot_download(reference, revision=revision, allow_patterns=patterns))
 
 
-def commit_of(reference: str, revision: str | None = None) -> str:
+def commit_of(reference: str, revision: str | None) -> str:
     """The commit that a branch or tag of a repository is at (default: its main branch), or, where the hub is switched off, was
     at when it was cached.  Raises :class:`HubError`."""
     with explained(reference, revision):

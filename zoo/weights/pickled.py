@@ -20,7 +20,7 @@ from torch import Tensor
 
 from zoo.files.reading import open_regular
 from zoo.weights.source import WeightError
-from zoo.weights.stored import FLOATS, StoredTensor, read_bytes
+from zoo.weights.stored import FLOATS, FileTensor, StoredTensor, read_bytes
 
 _KINDS = {dtype: kind for kind, dtype in FLOATS.items()} | {
     torch.int8: "I8", torch.uint8: "U8", torch.int16: "I16", torch.int32: "I32", torch.int64: "I64", torch.bool: "BOOL",
@@ -31,20 +31,12 @@ _GLOBAL = re.compile(r"GLOBAL ([\w.]+)")
 
 
 @dataclass(frozen=True)
-class ArchivedTensor:
+class ArchivedTensor(FileTensor):
     """A tensor in a record of an archive, ``nbytes`` from ``offset`` on, with ``strides`` in values."""
 
-    path: Path
-    name: str
-    kind: str
-    shape: tuple[int, ...]
     strides: tuple[int, ...]
     offset: int
     nbytes: int
-
-    @property
-    def dtype(self) -> torch.dtype | None:
-        return FLOATS.get(self.kind)
 
     @property
     def extent(self) -> tuple[int, int]:
@@ -60,18 +52,10 @@ class ArchivedTensor:
 
 
 @dataclass(frozen=True)
-class LoadedTensor:
+class LoadedTensor(FileTensor):
     """A tensor of a file that can only be read whole."""
 
-    path: Path
-    name: str
-    kind: str
-    shape: tuple[int, ...]
     values: Tensor
-
-    @property
-    def dtype(self) -> torch.dtype | None:
-        return FLOATS.get(self.kind)
 
     @property
     def extent(self) -> None:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from specs.model.model import Model
 from zoo.core.initialization import distributions
 from zoo.core.tensors import fixed_values, weight_tensors
-from zoo.weights.pages import in_own_pages
+from zoo.weights.memory_pages import in_own_pages
 from zoo.weights.source import WeightSource
 
 PIECE = 2**22

@@ -19,7 +19,7 @@ from specs.base.suggest import suggestion
 from zoo.files.json_values import parse_object
 from zoo.files.reading import open_regular
 from zoo.weights.source import WeightError
-from zoo.weights.stored import FLOATS, read_bytes
+from zoo.weights.stored import FLOATS, FileTensor, read_bytes
 
 _LONGEST_HEADER = 100_000_000  # bytes, as in the format's own library
 _SIZES = {"BOOL": 1, "U8": 1, "I8": 1, "U16": 2, "I16": 2, "U32": 4, "I32": 4, "U64": 8, "I64": 8, "C64": 8}
@@ -28,19 +28,11 @@ _SIZES |= {name: dtype.itemsize for name, dtype in FLOATS.items()}
 
 
 @dataclass(frozen=True)
-class SafeTensor:
+class SafeTensor(FileTensor):
     """A tensor of a safetensors file: its bytes are ``nbytes`` from ``offset`` on."""
 
-    path: Path
-    name: str
-    kind: str
-    shape: tuple[int, ...]
     offset: int
     nbytes: int
-
-    @property
-    def dtype(self) -> torch.dtype | None:
-        return FLOATS.get(self.kind)
 
     @property
     def extent(self) -> tuple[int, int]:

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from zoo.files.reading import open_regular
 from zoo.weights.blocks import Blocks, Quantized
-from zoo.weights.pages import in_own_pages
+from zoo.weights.memory_pages import in_own_pages
 from zoo.weights.source import WeightError
 
 FLOATS = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
@@ -79,6 +79,20 @@ class StoredTensor(Protocol):
         Raises :class:`WeightError` where the file has changed, or the values cannot be computed.
         """
         ...
+
+
+@dataclass(frozen=True)
+class FileTensor:
+    """A tensor of a file: the path, and its name, type and shape in the file."""
+
+    path: Path
+    name: str
+    kind: str
+    shape: tuple[int, ...]
+
+    @property
+    def dtype(self) -> torch.dtype | None:
+        return FLOATS.get(self.kind)
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from torch import fx
 
-from exporters.graph.fusing.activations import fuse_bias_activations
 from exporters.graph.fusing.convolutions import fuse_causal_convolutions
 from exporters.graph.fusing.gates import fuse_delta_gates, fuse_gated_norms
 from exporters.graph.fusing.group_query_attention import OPERATION, fuse_group_query_attention
 from exporters.graph.fusing.last_tokens import fuse_last_tokens
+from exporters.graph.fusing.linear_layers import fuse_bias_activations, widen
 from exporters.graph.fusing.mixtures import fuse_mixtures
 from exporters.graph.fusing.multi_head_attention import fuse_multi_head_attention
 from exporters.graph.fusing.norms import fuse_skip_norms, fuse_unit_lengths
@@ -20,7 +20,6 @@ from exporters.graph.fusing.packing import pack_tokens
 from exporters.graph.fusing.recurrences import unfused_recurrences
 from exporters.graph.fusing.rewriter import Rewriter
 from exporters.graph.fusing.standard import fuse_standard
-from exporters.graph.fusing.widening import widen
 from exporters.target.targets import Target
 from zoo import functional
 

@@ -52,6 +52,7 @@ class QuantizedMatrix:
         """None: no file holds a rounded matrix in this form."""
 
     def pieces(self, source: WeightSource) -> Iterator[tuple[Tensor, ...]]:
+        """Yield the tensors of the data file, some rows at a time: codes, scales, and zero points or minima."""
         parts = self.parts(source)
         if self.layout == "columns":
             parts = iter([Quantized.joined(parts)])  # a column spans all rows
@@ -97,6 +98,7 @@ class QuantizedMatrix:
         return even[:, 0::2] | (even[:, 1::2] << 4)
 
     def restored(self, tensors: Sequence[Tensor]) -> Tensor:
+        """The values that the tensors of the data file stand for, flat."""
         count, size = self.blocks.count(self.width), self.blocks.size_in(self.width)
         rows = tensors[1].view(self.scale_dtype).numel() // count
         scales, zeros, minima = self._per_block(tensors, rows, count)

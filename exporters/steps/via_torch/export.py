@@ -10,22 +10,55 @@ import contextlib
 import io
 import logging
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import onnx
 import torch
+from onnxscript import FLOAT, INT64, opset18, script
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.overrides import TorchFunctionMode
 
 from specs.base.errors import UserError, option_name
 from zoo import functional
+from zoo.functional.expert_products import expert_product
 from zoo.tracing.symbols import summands
 from zoo.tracing.task import Task
 
 OPSET = 20
+
+op: Any = opset18
+
+
+@script()
+def _each_expert(rows: FLOAT, weight: FLOAT, chosen: INT64) -> FLOAT:
+    """Each row times the matrix of its expert: R D, E N D, R -> R N."""
+    zero = op.CastLike(op.Constant(value_float=0.0), rows)
+    result = op.Expand(zero, op.Concat(op.Shape(chosen), op.Shape(weight, start=1, end=2), axis=0))
+    for expert in range(op.Squeeze(op.Shape(weight, start=0, end=1))):
+        places = op.Transpose(op.NonZero(op.Equal(chosen, expert)), perm=[1, 0])  # rows of one expert, 1
+        matrix = op.Transpose(op.Gather(weight, expert, axis=0), perm=[1, 0])
+        result = op.ScatterND(result, places, op.MatMul(op.GatherND(rows, places), matrix))
+    return result
+
+
+def _expert_product(x: Any, weight: Any, bias: Any, experts: Any) -> Any:
+    """... K D or ... 1 D, E N D, E N, ... K -> ... K N, in a loop over the experts."""
+    width = op.Shape(weight, start=2)
+    rows_of_experts = op.Expand(x, op.Concat(op.Shape(experts), width, axis=0))  # ... K D
+    rows = op.Reshape(rows_of_experts, op.Concat(op.Constant(value_ints=[-1]), width, axis=0))
+    chosen = op.Reshape(experts, op.Constant(value_ints=[-1]))
+    products = _each_expert(rows, weight, chosen)
+    shape = op.Concat(op.Shape(experts), op.Shape(weight, start=1, end=2), axis=0)
+    result = op.Reshape(products, shape, allowzero=1)
+    return result if bias is None else op.Add(result, op.Gather(bias, experts, axis=0))
+
+
+TRANSLATIONS: dict[Callable[..., Any], Callable[..., Any]] = {expert_product.default: _expert_product}
+"""Functions of onnxscript by operation, as ``torch.onnx.export`` takes them."""
+
 
 _LOOPS = frozenset(
     {
@@ -101,7 +134,7 @@ def _export(model: nn.Module, task: Task, directory: Path) -> onnx.ModelProto:
 
 def program_of(model: nn.Module, task: Task) -> Any:
     """The ``torch.onnx.ONNXProgram`` of a task, with its names and symbolic sizes."""
-    from exporters.steps.via_torch.translations import TRANSLATIONS
+    from exporters.steps.via_torch.export import TRANSLATIONS
 
     names, examples = [value.name for value in task.inputs], _examples(task)
     with torch.no_grad(), _NoLoops():

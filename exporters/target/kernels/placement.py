@@ -29,7 +29,7 @@ def placement(model: onnx.ModelProto, table: KernelTable) -> PlacementRecord:
         inputs, outputs = ([types.get(name) for name in names] for names in (node.input, node.output))
         computes = table.computes_node(node, opset, inputs, outputs)
         if not computes:
-            missing[f"{node.op_type} ({_main_type(inputs)})"] += 1
+            missing[f"{node.op_type} ({next(filter(None, inputs), 'unknown')})"] += 1
         made.update((name, computes) for name in node.output if name)
         for name in filter(None, node.input):
             read.setdefault(name, set()).add(computes)
@@ -58,7 +58,3 @@ def _nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
         for attribute in node.attribute:
             if attribute.HasField("g"):
                 yield from _nodes(attribute.g)
-
-
-def _main_type(inputs: list[str | None]) -> str:
-    return next((dtype for dtype in inputs if dtype), "unknown")

@@ -14,31 +14,26 @@ import torch
 from PIL import Image
 from rich.console import Console
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-from typer.testing import CliRunner
 
-from cli.app import app
 from cli.attending.maps import Panel, Row, legend, print_maps
 from specs.forms.resolved import resolved
 from specs.language.load import load
 from specs.language.writing import dump
+from tests.cli import program
 from tests.cli.process import environment, tables, zoo
 from tests.exporters.preprocessing.test_audio import recorded
 from tests.parity.minilm import minilm_directory
 from tests.thinned import one_in
+from tests.zoo.filled import random_model
 from tests.zoo.tiny import bert, clip, gpt2, llava, t5, trocr, vit, wav2vec2, whisper
 from zoo.attention_maps.attend import Attended, attend
 from zoo.attention_maps.choice import choose
 from zoo.attention_maps.reading import AttentionInput
-from zoo.builder import assemble
-from zoo.weights.materialize import materialize
-from zoo.weights.random import RandomWeights
 
 
 def invoke(*arguments: Any) -> Any:
     """Run the command in 160 columns, without colours, with the tables of entropies."""
-    return CliRunner(env={"COLUMNS": "160"}).invoke(
-        app, ["attend", *map(str, arguments), "-v"], prog_name="zoo"
-    )
+    return program.invoke("attend", *arguments, "-v")
 
 
 def data_of(*arguments: Any) -> Any:
@@ -67,8 +62,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     Image.new("RGB", (9, 9), "red").save(place / "red.png")
     for name, seconds in (("short", 0.001), ("tenth", 0.1), ("long", 0.2)):
         recorded(place / f"{name}.wav", seconds)
-    exported = CliRunner().invoke(app, ["export", "tiny-gpt", "--no-verify", "-o", str(place / "tiny-gpt")])
-    assert exported.exit_code == 0
+    program.done("export", "tiny-gpt", "--no-verify", "-o", place / "tiny-gpt")
     letters = sorted(pre_tokenizers.ByteLevel.alphabet())
     tokenizer = Tokenizer(models.BPE({letter: at for at, letter in enumerate(letters)}, []))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -160,8 +154,7 @@ def test_text_of_an_export(place: Path) -> None:
         in invoke(place / "tiny-gpt", "--text", "ab cd", "--max-new-tokens", "3").stdout
     )
     spec = load("tiny-gpt")
-    model = assemble(spec)
-    materialize(model, RandomWeights(model, spec))
+    model = random_model(spec)
     ids = [each["id"] for each in data["tokens"]["decoder"]]
     (expected,) = Attended.of(list(attend(model, AttentionInput(ids), choose(spec)))).maps.values()
     for layer, own in zip(data["attention"]["decoder"]["layers"], expected, strict=True):
@@ -216,8 +209,7 @@ def test_an_image_is_shown_as_a_grid(place: Path, tmp_path: Path) -> None:
 def test_images_are_prepared_as_the_checkpoint_states(place: Path, tmp_path: Path) -> None:
     """The settings beside the weights, here those of an export, change what the model reads."""
     export = tmp_path / "vit"
-    command = ["export", str(place / "vit.yaml"), "--no-verify", "-o", str(export)]
-    assert CliRunner().invoke(app, command).exit_code == 0
+    program.done("export", place / "vit.yaml", "--no-verify", "-o", export)
     image = tmp_path / "half.png"
     halves = Image.new("RGB", (14, 7), "blue")
     halves.paste("red", (0, 0, 7, 7))

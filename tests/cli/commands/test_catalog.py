@@ -195,7 +195,7 @@ def test_changed_and_damaged_exports_are_named(run: Run) -> None:
 REFUSED: list[tuple[list[str], str]] = [
     (["nowhere"], "nowhere: the file must exist\n  Check the path.\n"),
     (["empty"], "empty has no exports.\n  Build some with zoo make or zoo export, or give another directory.\n"),
-    (["zoo", "-o", "page.txt"], "--output must end in .html.\n  value: 'page.txt'\n  page.html would work.\n"),
+    (["zoo", "-o", "page.txt"], "--output must end in .html.\n  value: 'page.txt'\n  Pass a path such as page.html.\n"),
     (["zoo", "-o", "mine.html"], "mine.html was not written by zoo, and is not replaced.\n  Pass another --output, or remove the file.\n"),
     (["zoo", "-o", "other.html"], "other.html is not a catalog of this version of zoo.\n  Give another --output, or remove it.\n"),
 ]  # fmt: skip

@@ -12,7 +12,7 @@ import pytest
 import torch
 import transformers
 
-from exporters.benchmark.drafted_subject import DraftedSubject
+from exporters.benchmark.exported_subject import DraftedSubject
 from exporters.benchmark.workload import Workload
 from exporters.quality.texts import corpus
 from specs.base.errors import UserError

@@ -12,10 +12,9 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from cli.app import app
 from tests.cli.process import ZOO, environment
+from tests.cli.program import invoke
 
 
 @pytest.mark.slow
@@ -36,13 +35,13 @@ def test_the_address_that_it_prints_answers_and_ctrl_c_ends_it(tmp_path: Path) -
 
 def test_a_wrong_spec_and_a_port_in_use_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    refused = CliRunner().invoke(app, ["studio", "gtp2", "--no-browser"], prog_name="zoo")
+    refused = invoke("studio", "gtp2", "--no-browser")
     assert (refused.exit_code, "Did you mean 'gpt2'?" in refused.output) == (2, True)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = str(taken.getsockname()[1])
-        busy = CliRunner().invoke(app, ["studio", "--no-browser", "--port", port], prog_name="zoo")
+        busy = invoke("studio", "--no-browser", "--port", port)
     assert busy.exit_code == 2
     assert f"--port {port} is in use." in busy.output
 
@@ -51,6 +50,6 @@ def test_without_its_packages_it_says_how_to_install_them(monkeypatch: pytest.Mo
     for name in [name for name in sys.modules if name.startswith("cli.studio.")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    result = CliRunner().invoke(app, ["studio", "--no-browser"], prog_name="zoo")
+    result = invoke("studio", "--no-browser")
     assert result.exit_code == 2
     assert "pip install 'zoo[studio]'" in result.output

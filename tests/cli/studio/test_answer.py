@@ -9,25 +9,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from cli.app import app
 from cli.options.sizes import file_sizes
 from cli.studio.answer import Answers, Question
 from specs.files.device import device_names
 from specs.language.load import load
 from specs.language.preset_files import preset_names
+from tests.cli.program import as_json, invoke
 from tests.cli.studio.conftest import Page, text_of
 from tests.exporters.reduced_presets import structures
 from tests.thinned import one_in
 from zoo.drawing import draw_svg
 from zoo.reports.parameters import parameter_report
 from zoo.reports.report import report
-
-
-def command(*arguments: str) -> Any:
-    result = CliRunner().invoke(app, [*arguments, "--json"], prog_name="zoo")
-    return json.loads(result.stdout)
 
 
 def answer(answers: Answers, text: str, base: str, **sizes: Any) -> dict[str, Any]:
@@ -80,7 +74,7 @@ def check_equal(figures: dict[str, Any], counted: Any, report: Any, name: str) -
 def printed(name: str) -> tuple[Any, Any]:
     """What ``zoo params`` and ``zoo report`` print for a preset."""
     devices = [option for device in device_names() for option in ("--device", device)]
-    return command("params", name), command("report", name, *devices)
+    return as_json("params", name), as_json("report", name, *devices)
 
 
 def reported(name: str) -> tuple[Any, Any]:
@@ -117,9 +111,8 @@ def test_a_difference_equals_that_of_the_command(answers: Answers) -> None:
         .replace("kind: layer_norm, eps: 1.0e-05", "kind: rms_norm")
     )
     figures = answer(answers, text, "gpt2", batch=2, length=256)
-    told = command(
-        "diff", "gpt2", "--set", "position.kind=rope", "--set", "decoder.block.norm.kind=rms_norm", "--batch", "2", "--length", "256"
-    )  # fmt: skip
+    sets = ["--set", "position.kind=rope", "--set", "decoder.block.norm.kind=rms_norm"]
+    told = json.loads(invoke("diff", "gpt2", *sets, "--batch", "2", "--length", "256", "--json").stdout)
     assert figures["comparison"]["quantities"] == told["costs"]
     assert [change["where"] for change in figures["comparison"]["changes"]] == [
         change["path"] for change in told["spec"]
@@ -130,7 +123,7 @@ def test_a_difference_equals_that_of_the_command(answers: Answers) -> None:
 
 def test_sizes_and_precision_are_those_of_the_question(answers: Answers) -> None:
     figures = answer(answers, text_of("gpt2"), "gpt2", batch=4, length=512, precision="int4")
-    told = command(
+    told = as_json(
         "report", "gpt2", "--batch", "4", "--length", "512", "--precision", "int4", "--device", "l4"
     )
     assert figures["devices"]["stages"]["prefill"]["bytes"] == told["stages"]["prefill"]["at"]["bytes"]
@@ -206,7 +199,7 @@ def test_ten_thousand_layers_are_answered(answers: Answers) -> None:
     deep = answer(answers, text_of("tiny-gpt").replace("layers: 4", "layers: 10000"), "tiny-gpt")
     assert (
         deep["counts"]["parameters"]
-        == command("params", "tiny-gpt", "--set", "decoder.layers=10000")["total_parameters"]
+        == as_json("params", "tiny-gpt", "--set", "decoder.layers=10000")["total_parameters"]
     )
     assert "fault" not in deep
     assert time.process_time() - began < 10

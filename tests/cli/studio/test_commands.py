@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from cli.app import app
+from tests.cli.program import as_json
 from tests.cli.studio.conftest import Page, text_of
 from tests.thinned import one_in
 
@@ -36,8 +34,7 @@ def parameters(command: str) -> int:
     """What ``zoo params`` counts for the arguments of a ``zoo build``."""
     words = shlex.split(command)
     assert words[:2] == ["zoo", "build"]
-    result = CliRunner().invoke(app, ["params", *words[2:], "--json"], prog_name="zoo")
-    total: int = json.loads(result.stdout)["total_parameters"]
+    total: int = as_json("params", *words[2:])["total_parameters"]
     return total
 
 

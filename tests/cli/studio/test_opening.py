@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from cli.app import app
 from cli.studio.dropped import LARGEST, MOST_HEAD, opened_head
 from cli.studio.opened_spec import opened, opened_below
 from specs.base.errors import UserError
+from tests.cli.program import refused
 from tests.cli.studio.conftest import Page
 
 CONFIG = {"model_type": "gpt2", "n_embd": 64, "n_head": 4, "n_layer": 2, "vocab_size": 100}
@@ -54,9 +53,7 @@ def send(page: Page, head: bytes, size: Any, name: str = "m.gguf") -> Any:
 
 def command_refuses(*arguments: str) -> str:
     """The words in which a command refuses."""
-    result = CliRunner().invoke(app, [*arguments], prog_name="zoo")
-    assert result.exit_code == 2, result.output
-    return " ".join(result.output.split())
+    return " ".join(refused(*arguments).split())
 
 
 def test_a_gguf_head_is_opened_as_the_whole_file_would_be(page: Page, tmp_path: Path) -> None:

@@ -7,17 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from cli.app import app
 from cli.studio.training_work import LARGEST, _finite
+from tests.cli.program import as_json
 from tests.cli.studio.conftest import Page, text_of
 from tests.thinned import one_in
-
-
-def command(*arguments: str) -> Any:
-    result = CliRunner().invoke(app, [*arguments, "--json"], prog_name="zoo")
-    return json.loads(result.stdout)
 
 
 def events(page: Page, name: str, **data: Any) -> list[dict[str, Any]]:
@@ -45,7 +39,7 @@ def test_every_split_of_a_mesh_is_that_of_the_report(page: Page, name: str, coun
     assert data["splits"]
     for split in data["splits"]:
         mesh = ",".join(f"{dim}={degree}" for dim, degree in split["mesh"].items())
-        told = command(
+        told = as_json(
             "report", name, "--mesh", mesh, "--device", "a100", "--batch", "2", "--precision", "bf16"
         )
         assert {**split, "name": told["name"]} == told
@@ -61,7 +55,7 @@ def test_the_smallest_mesh_of_each_device_is_that_of_the_report(page: Page) -> N
     for kind in data["kinds"]:
         for work in ("serve", "train"):
             options = ("--fit", work, "--device", kind["name"], "--precision", "bf16")
-            told = command("report", "llama-3-8b", *options)
+            told = as_json("report", "llama-3-8b", *options)
             assert (kind[work]["devices"], kind[work]["mesh"]) == (told["devices"], told["mesh"])
 
 
@@ -111,7 +105,7 @@ def test_a_spec_and_its_base_are_trained_as_compare_trains_them(page: Page, fold
     assert told[-1]["event"] == "done", told[-1]
     points = [point for event in told if event["event"] == "steps" for point in event["points"]]
     assert [step for label, step, _ in points if label == "now"] == [*range(1, 13)]
-    theirs = command(
+    theirs = as_json(
         "compare", "tiny-gpt", "--with", "position.kind=none", "--task", "copy", "--steps", "12",
         "--num-layers", "1", "--width", "32",
     )  # fmt: skip

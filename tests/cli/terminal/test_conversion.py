@@ -4,9 +4,8 @@ import subprocess
 import sys
 
 import pytest
-from typer.testing import CliRunner
 
-from cli.app import app
+from tests.cli.program import refused
 
 
 def test_texts_and_absent_options_need_no_validators() -> None:
@@ -33,6 +32,4 @@ def test_texts_and_absent_options_need_no_validators() -> None:
     ],
 )
 def test_wrong_and_missing_values_are_refused(arguments: list[str], said: str) -> None:
-    done = CliRunner().invoke(app, arguments)
-    assert done.exit_code == 2
-    assert said in done.stderr
+    assert said in refused(*arguments)

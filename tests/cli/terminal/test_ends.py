@@ -15,14 +15,13 @@ from typing import Any
 
 import pytest
 from tokenizers import Tokenizer, models
-from typer.testing import CliRunner
 
-from cli.app import app
 from cli.terminal.exit_status import HUNG_UP, INTERRUPTED, READER_LEFT, TERMINATED, WRONG_INPUT
 from cli.terminal.out_of_memory import is_out_of_memory
 from exporters.graph.checking import InvalidGraphError
 from specs.base.errors import UserError
 from tests.cli.process import ZOO, environment, in_terminal, zoo
+from tests.cli.program import done, invoke
 from tests.thinned import one_in
 
 SPEC = 'extends: tiny-gpt\nname: mine\nsummary: "Größe → 中文"\n'
@@ -101,7 +100,7 @@ def test_signals(tmp_path: Path, number: signal.Signals, status: int, message: s
 
 
 def test_every_status_is_documented() -> None:
-    text = " ".join(CliRunner().invoke(app, ["--help"]).stdout.split())
+    text = " ".join(done("--help").split())
     for status in (
         "0 success",
         "1 a check",
@@ -151,7 +150,7 @@ def test_an_invalid_graph_is_reported_as_json(tmp_path: Path, monkeypatch: pytes
 
     monkeypatch.setattr("exporters.export.export", refuse)
     arguments = ["export", "tiny-gpt", "-o", str(tmp_path / "out")]
-    result = CliRunner().invoke(app, [*arguments, "--json"])
+    result = invoke(*arguments, "--json")
     assert (result.exit_code, result.stderr) == (1, "")
     assert json.loads(result.stdout) == {
         "name": "tiny-gpt",
@@ -159,7 +158,7 @@ def test_an_invalid_graph_is_reported_as_json(tmp_path: Path, monkeypatch: pytes
         "errors": [{"message": "model.onnx is not valid ONNX: no"}],
         "verification": None,
     }
-    result = CliRunner().invoke(app, arguments)
+    result = invoke(*arguments)
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr == "model.onnx is not valid ONNX: no\nNothing was written.\n"
 

@@ -7,10 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 import cli.terminal.render
-from cli.app import app
 from cli.tables.bench_tables import print_report
 from cli.terminal.screen import Screen
 from cli.terminal.table_layout import Cell, Column, TableLayout, cell_width
@@ -18,6 +16,7 @@ from exporters.benchmark.bench import BenchmarkReport, LoadedVariant, Timing
 from exporters.benchmark.variant import Variant
 from exporters.benchmark.workload import Workload
 from specs.language.load import load
+from tests.cli import program
 from tests.zoo.sabotage import windows_see_the_future
 from zoo.machine.bandwidth import Bandwidth
 
@@ -59,7 +58,7 @@ def printed(monkeypatch: pytest.MonkeyPatch) -> Printed:
 
 
 def invoke(found: Printed, *arguments: Any, status: int = 0) -> None:
-    result = CliRunner().invoke(app, list(map(str, arguments)), prog_name="zoo")
+    result = program.invoke(*arguments)
     assert result.exit_code == status, result.output
     found.text = result.stdout
 

@@ -19,12 +19,10 @@ from specs.language.load import load
 from specs.language.writing import dump
 from specs.model.model import Model
 from tests.thinned import one_in
+from tests.zoo.filled import random_model
 from tests.zoo.tiny import BLOCK, bert, gpt2, t5, vit
-from zoo.builder import assemble
 from zoo.checkpoints.converting import convert
-from zoo.checkpoints.open import open_weights
 from zoo.core.tensors import weight_tensors
-from zoo.weights.materialize import materialize
 
 WIDE = {"vocab_size": 64, "d_model": 64}
 SMALL = [
@@ -49,8 +47,7 @@ def test_weights_are_those_that_were_written(name: str, tmp_path: Path) -> None:
     spec, options, allowed = EXPORTS[name]
     export(spec, tmp_path / "out", ExportOptions(**{**vars(options), "verify": False}))
     found = dict(weight_tensors(load_export(open_export(tmp_path / "out"))))
-    model = assemble(spec)
-    materialize(model, open_weights("random", model, spec))
+    model = random_model(spec)
     for weight, values in weight_tensors(model):
         assert found[weight].dtype == torch.float32
         distance = (found.pop(weight) - values).norm()

@@ -29,7 +29,7 @@ from tests.thinned import one_in
 from tests.zoo.tiny import BLOCK, bert, t5, vit, whisper
 from zoo import functional
 from zoo.builder import assemble
-from zoo.checkpoints.open import open_weights
+from zoo.checkpoints.open_weights import open_weights
 from zoo.core.reduced import fewer_layers, narrowed, small_tables
 from zoo.tracing.symbols import Symbols
 from zoo.tracing.tracer import Tracer

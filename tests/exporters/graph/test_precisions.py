@@ -21,12 +21,9 @@ from specs.base.errors import UserError
 from specs.model.model import Model
 from tests.exporters.models import verified
 from tests.thinned import one_in
+from tests.zoo.filled import random_model, stored_model
 from tests.zoo.tiny import bert, gpt2, t5
-from zoo.builder import assemble
-from zoo.checkpoints.open import open_weights
 from zoo.weights.blocks import Blocks
-from zoo.weights.materialize import materialize
-from zoo.weights.random import RandomWeights
 
 Patch = pytest.MonkeyPatch
 INT4: dict[str, Any] = {"precision": "int4"}
@@ -156,8 +153,7 @@ def test_half_precision_norms_are_stored_in_their_compute_dtype(tmp_path: Path) 
 
 def blown_up(spec: Model, path: Path) -> Path:
     """Weights of a T5 whose feed-forwards give more than float16 can say."""
-    model = assemble(spec)
-    materialize(model, RandomWeights(model, spec))
+    model = random_model(spec)
     gains = {"down": 3000.0, "up": 20.0}
     weights = {
         name: tensor.detach() * gains.get(name.split(".")[-2], 1.0)
@@ -180,8 +176,7 @@ def test_a_t5_that_overflows_float16_does_not(gated: bool, tmp_path: Path, monke
             data[stack]["block"]["feed_forward"] = GATED
         spec = Model.model_validate(data)
     weights = str(blown_up(spec, tmp_path / "model.safetensors"))
-    half = assemble(spec, torch.float16)
-    materialize(half, open_weights(weights, half, spec))
+    half = stored_model(spec, weights, dtype=torch.float16)
     ids = torch.arange(8)[None]
     assert not bool(torch.isfinite(half(ids, ids).logits).all())
     verified(spec, tmp_path / "x", precision="fp16", weights=weights, target="cuda")
@@ -195,8 +190,7 @@ def test_a_t5_that_overflows_float16_does_not(gated: bool, tmp_path: Path, monke
 
 def test_a_weight_too_large_for_float16_is_named(tmp_path: Path) -> None:
     spec = wide(bert)
-    model = assemble(spec)
-    materialize(model, RandomWeights(model, spec))
+    model = random_model(spec)
     weights = {name: tensor.detach().clone() for name, tensor in model.named_parameters()}
     weights["encoder.blocks.1.feed_forward.up.weight"][3, 5] = 1e5
     save_file(weights, tmp_path / "model.safetensors")

@@ -20,9 +20,8 @@ from transformers.models.smolvlm.processing_smolvlm import get_image_prompt_stri
 from exporters.preprocessing.images import Pixels, read_images
 from exporters.preprocessing.tiles import Grid
 from exporters.runtime.embedding import with_placeholders
-from exporters.runtime.marked_prompts import marked_ids
+from exporters.runtime.marked_prompts import image_ids, marked_ids
 from exporters.runtime.text import find_text
-from exporters.runtime.tiled_prompts import image_ids
 from specs.base.errors import UserError
 from specs.language.load import load
 

@@ -12,9 +12,11 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import Any
 from urllib.parse import unquote, urlsplit
+
+from tests.answering import Answering
 
 Files = dict[str, bytes]
 
@@ -72,11 +74,11 @@ def git_digest(content: bytes) -> str:
     return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
 
 
-class Answer(BaseHTTPRequestHandler):
+class Answer(Answering):
     server: Hub
     protocol_version = "HTTP/1.1"
 
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802
         path = unquote(urlsplit(self.path).path)
         api = "/api/models/org/tiny"
         if path == api or path.startswith(f"{api}/revision/"):
@@ -95,12 +97,12 @@ class Answer(BaseHTTPRequestHandler):
             commit, _, name = path.removeprefix("/org/tiny/resolve/").partition("/")
             content = self.server.files(commit)[name]
             etag = hashlib.sha256(content).hexdigest()
-            return self._send(content, 200, {"ETag": f'"{etag}"', "X-Repo-Commit": commit})
+            return self.send(content, 200, {"ETag": f'"{etag}"', "X-Repo-Commit": commit})
         return self._json({}, 404, {"X-Error-Code": "RepoNotFound"})
 
     do_HEAD = do_GET  # noqa: N815
 
-    def do_POST(self) -> None:
+    def do_POST(self) -> None:  # noqa: N802
         path = unquote(urlsplit(self.path).path)
         body = self._body()
         api = "/api/models/org/tiny"
@@ -131,13 +133,13 @@ class Answer(BaseHTTPRequestHandler):
             return self._commit(path.removeprefix(f"{api}/commit/"), body)
         return self._json({}, 404)
 
-    def do_PUT(self) -> None:
+    def do_PUT(self) -> None:  # noqa: N802
         digest = self.path.removeprefix("/lfs/")
         content = self._body()
         assert hashlib.sha256(content).hexdigest() == digest
         self.server.large[digest] = content
         self.server.uploads.append(digest)
-        return self._send(b"", 200, {})
+        return self.send(b"", 200, {})
 
     def _action(self, wanted: dict[str, Any]) -> dict[str, Any]:
         if wanted["oid"] in self.server.large:
@@ -183,18 +185,7 @@ class Answer(BaseHTTPRequestHandler):
         return body
 
     def _json(self, data: Any, status: int = 200, headers: dict[str, str] | None = None) -> None:
-        self._send(json.dumps(data).encode(), status, {"Content-Type": "application/json", **(headers or {})})
-
-    def _send(self, content: bytes, status: int, headers: dict[str, str]) -> None:
-        self.send_response(status)
-        for key, value in {**headers, "Content-Length": str(len(content))}.items():
-            self.send_header(key, value)
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(content)
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        self.send(json.dumps(data).encode(), status, {"Content-Type": "application/json", **(headers or {})})
 
 
 def _entry(name: str, content: bytes) -> dict[str, Any]:

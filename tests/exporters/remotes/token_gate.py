@@ -5,8 +5,10 @@ from __future__ import annotations
 import http.client
 import json
 import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import Any
+
+from tests.answering import Answering
 
 USES = 4
 """How many requests a token is good for."""
@@ -32,7 +34,7 @@ class TokenGate(ThreadingHTTPServer):
         self.server_close()
 
 
-class Gate(BaseHTTPRequestHandler):
+class Gate(Answering):
     server: TokenGate
 
     def _answer(self) -> None:
@@ -43,7 +45,7 @@ class Gate(BaseHTTPRequestHandler):
         given = self.headers.get("Authorization")
         if given != f"Bearer {self.server.issued}" or self.server.uses > USES:
             realm = f'Bearer realm="http://{self.server.host}/token",service="test"'
-            return self._send(b"{}", 401, {"Www-Authenticate": realm})
+            return self.send(b"{}", 401, {"Www-Authenticate": realm})
         registry = http.client.HTTPConnection(self.server.registry, timeout=200)
         passed = {
             key: value for key, value in self.headers.items() if key.lower() not in ("host", "authorization")
@@ -52,24 +54,13 @@ class Gate(BaseHTTPRequestHandler):
         response = registry.getresponse()
         content = response.read()
         headers = {key: value for key, value in response.getheaders() if key.lower() != "content-length"}
-        return self._send(content, response.status, headers)
+        return self.send(content, response.status, headers)
 
     do_GET = do_HEAD = do_POST = do_PUT = _answer  # noqa: N815
 
     def _token(self) -> None:
         if not self.server.issues:
-            return self._send(b"{}", 403, {})
+            return self.send(b"{}", 403, {})
         self.server.issued += 1
         self.server.uses = 0
-        return self._send(json.dumps({"token": str(self.server.issued)}).encode(), 200, {})
-
-    def _send(self, content: bytes, status: int, headers: dict[str, str]) -> None:
-        self.send_response(status)
-        for key, value in {**headers, "Content-Length": str(len(content))}.items():
-            self.send_header(key, value)
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(content)
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        return self.send(json.dumps({"token": str(self.server.issued)}).encode(), 200, {})

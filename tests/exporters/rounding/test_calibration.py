@@ -40,14 +40,13 @@ from specs.model.model import Model
 from tests.exporters.quality import checkpoints
 from tests.exporters.reduced_presets import preset, structure, structures
 from tests.thinned import one_in
+from tests.zoo.filled import random_model, stored_model
 from tests.zoo.tiny import bert, gpt2, t5
 from zoo.builder import ZooModel, assemble
-from zoo.checkpoints.open import open_weights
 from zoo.checks.stack_runner import beside
 from zoo.core.tensors import weight_tensors
 from zoo.record.manifest import read_record
 from zoo.weights.blocks import Blocks
-from zoo.weights.materialize import materialize
 from zoo.weights.random import RandomWeights
 
 BLOCKS = Blocks(4, 32, symmetric=False)
@@ -98,8 +97,7 @@ def _beside(spec: Model, ids: torch.Tensor) -> dict[str, torch.Tensor]:
 
 def rounded_whole(spec: Model, case: Case) -> ZooModel:
     """The same without streaming: a filled model, whose layers are rounded one after another as their inputs come."""
-    model = assemble(spec)
-    materialize(model, RandomWeights(model, spec))
+    model = random_model(spec)
     names = {id(tensor): name for name, tensor in weight_tensors(model)}
     roundings, names_of = wanted(model), {id(module): path for path, module in model.named_modules()}
     for name, table in weight_tensors(model):
@@ -246,8 +244,7 @@ def test_without_inputs_scales_have_the_least_error_of_weights(
     for name, rounding in (("searched", None), ("full_range", "nearest")):
         exported(origins["vit"], tmp_path / name, verify=False, rounding=rounding)
         stored = load_export(open_export(tmp_path / name))
-        wanted = assemble(spec)
-        materialize(wanted, open_weights(str(origins["vit"]), wanted, spec))
+        wanted = stored_model(spec, origins["vit"])
         pairs = zip(stored.parameters(), wanted.parameters(), strict=True)
         errors.append(sum(float((first - second).detach().square().sum()) for first, second in pairs))
     assert 0 < errors[0] < 0.97 * errors[1]
@@ -298,8 +295,7 @@ def test_impossible_rounding_is_refused_and_nothing_written(
 @pytest.mark.slow
 def test_the_decoder_is_calibrated_on_the_models_own_output(origins: dict[str, Path]) -> None:
     spec = model_source(str(origins["t5"])).spec
-    model = assemble(spec)
-    materialize(model, open_weights(str(origins["t5"]), model, spec, seed=0))
+    model = stored_model(spec, origins["t5"])
     inputs = QualityInputs.prepare(spec, origins["t5"], None).written_by(model, lambda stage: None)
     assert inputs.representative is not None
     assert inputs.written_by(model, lambda stage: None) is inputs

@@ -16,11 +16,9 @@ from exporters.rounding import sensitivity
 from exporters.rounding.sensitivity import sensitivities
 from exporters.runtime.text import find_text
 from tests.exporters.quality import checkpoints
-from zoo.builder import assemble
-from zoo.checkpoints.open import open_weights
+from tests.zoo.filled import stored_model
 from zoo.core.tensors import weight_tensors
 from zoo.weights.blocks import Blocks
-from zoo.weights.materialize import materialize
 
 BLOCKS = Blocks(4, 32)
 
@@ -33,8 +31,7 @@ def test_estimates_agree_with_exact_costs(
     monkeypatch.setattr(sensitivity, "DRAWS", 24)
     origin = make(tmp_path)
     spec = model_source(str(origin)).spec
-    model = assemble(spec)
-    materialize(model, open_weights(str(origin), model, spec, seed=0))
+    model = stored_model(spec, origin)
     cases = list(
         cases_of(spec, representative(spec, None, find_text(origin, None, needed=False)).calibration)
     )
@@ -64,8 +61,7 @@ def test_costs_of_joined_weights_are_those_of_one_change(tmp_path: Path) -> None
     """The errors of two weights of a group may cancel out."""
     origin = checkpoints.llama(tmp_path)
     spec = model_source(str(origin)).spec
-    model = assemble(spec)
-    materialize(model, open_weights(str(origin), model, spec, seed=0))
+    model = stored_model(spec, origin)
     cases = list(
         cases_of(spec, representative(spec, None, find_text(origin, None, needed=False)).calibration)
     )

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from cli.app import app
 from exporters.steps.advice import advice
 from exporters.steps.graphs import Graphs
 from exporters.steps.options import ExportOptions
 from exporters.steps.plan import Plan
 from specs.language.load import load
+from tests.cli.program import as_json, done
 from zoo.core.reduced import fewer_layers
 
 NARROW = ["decoder.block.attention.heads=64"]
@@ -50,13 +48,12 @@ def test_no_width_helps_keys_and_values_of_different_widths() -> None:
 
 
 def test_the_commands_print_the_advice(tmp_path: Path) -> None:
-    run = CliRunner().invoke
     assignments = [part for each in ("decoder.layers=2", *NARROW) for part in ("--set", each)]
-    told = run(app, ["report", "gpt2", *assignments, "--target", "cuda", "--device", "l4", "-v"]).output
+    told = done("report", "gpt2", *assignments, "--target", "cuda", "--device", "l4", "-v")
     assert "heads 32 wide instead of 12: GroupQueryAttention" in told
     command = ["export", "tiny-gpt", "--target", "cuda", "--no-verify", "-o", str(tmp_path / "x")]
-    assert "--precision fp16 would fuse GroupQueryAttention" in run(app, command).output
-    tables = run(app, [*command, "-v"]).output
+    assert "--precision fp16 would fuse GroupQueryAttention" in done(*command)
+    tables = done(*command, "-v")
     assert "One change would fuse more: --precision fp16: GroupQueryAttention" in tables
-    stated = json.loads(run(app, [*command, "--json"]).output)
+    stated = as_json(*command)
     assert stated["advice"] == [{"change": "--precision fp16", "fuses": ["GroupQueryAttention"]}]

@@ -32,11 +32,11 @@ from tests.exporters.models import UNVERIFIED, contents, graphs, regions, stored
 from tests.exporters.whole.test_patch_positions import POSITIONS as PATCH_POSITIONS
 from tests.strategies import Data, model_data
 from tests.thinned import one_in
+from tests.zoo.filled import random_model
 from tests.zoo.tiny import BLOCK, bert, gpt2, t5, vit, whisper
 from zoo.builder import assemble
 from zoo.core.progress import Stage
 from zoo.core.tensors import weight_bytes
-from zoo.weights.materialize import materialize
 from zoo.weights.random import RandomWeights
 from zoo.weights.source import WeightError
 
@@ -505,8 +505,7 @@ def test_verifying_changes_no_byte_of_the_weights(tmp_path: Path) -> None:
 def test_the_file_holds_the_weights_that_pytorch_gets(make: Any, tmp_path: Path) -> None:
     spec = make()
     result = written(spec, tmp_path / "x", seed=5, verify=False)
-    model = assemble(spec)
-    materialize(model, RandomWeights(model, spec, seed=5))
+    model = random_model(spec, 5)
     parameters = dict(model.named_parameters())
     files: dict[str, Tensor] = {}
     for name in result.graphs:
@@ -685,8 +684,7 @@ def test_a_clients_loop_generates_pytorchs_tokens(tmp_path: Path) -> None:
         cache = dict(zip(cache, present, strict=True))
         tokens.append(int(logits[0, -1].argmax()))
         token = [[tokens[-1]]]
-    model = assemble(spec)
-    materialize(model, RandomWeights(model, spec))
+    model = random_model(spec)
     expected = [5, 3, 8]
     for _ in range(6):
         with torch.no_grad():

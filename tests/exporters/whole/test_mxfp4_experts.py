@@ -33,12 +33,10 @@ from exporters.verification.exact.graph import exact_file
 from exporters.verification.result import EMULATED, VerificationError
 from specs.base.errors import UserError
 from tests.zoo.checkpoints.gpt_oss_checkpoint import EXPERTS, write_gpt_oss
-from zoo.builder import assemble
-from zoo.checkpoints.open import open_weights
+from tests.zoo.filled import stored_model
 from zoo.configs.importing import import_spec
 from zoo.packed import mxfp4
 from zoo.record.certificate import certify
-from zoo.weights.materialize import materialize
 from zoo.weights.source import WeightError
 
 Array = NDArray[Any]
@@ -183,8 +181,7 @@ def test_the_model_computes_what_transformers_computes(tmp_path: Path) -> None:
     reference = GptOssForCausalLM(GptOssConfig(**stated)).eval()
     reference.load_state_dict(state)
     spec = import_spec(tmp_path / "x")
-    model = assemble(spec)
-    materialize(model, open_weights(str(tmp_path / "x"), model, spec))
+    model = stored_model(spec, tmp_path / "x")
     tokens = torch.randint(0, 64, (2, 12), generator=torch.Generator().manual_seed(2))
     with torch.no_grad():
         torch.testing.assert_close(

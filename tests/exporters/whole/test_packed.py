@@ -29,13 +29,13 @@ from tests.zoo.checkpoints.packed_checkpoints import (
     mxfp8,
     write_packed,
 )
+from tests.zoo.filled import stored_model
 from zoo.builder import assemble
-from zoo.checkpoints.open import open_weights
+from zoo.checkpoints.open_weights import open_weights
 from zoo.configs.importing import import_spec
 from zoo.families.common.config_errors import ConfigError
 from zoo.packed.formats import READERS
 from zoo.packed.mxfp4 import read_mxfp4
-from zoo.weights.materialize import materialize
 from zoo.weights.safetensors import read_safetensors
 from zoo.weights.source import WeightError
 
@@ -207,8 +207,7 @@ def test_experts_of_gpt_oss_are_read_from_mxfp4(tmp_path: Path) -> None:
     }
     (tmp_path / "config.json").write_text(json.dumps(stated))
     spec = import_spec(tmp_path)
-    model = assemble(spec)
-    materialize(model, open_weights(str(tmp_path), model, spec))
+    model = stored_model(spec, tmp_path)
     tokens = torch.randint(0, 64, (2, 12), generator=generator)
     with torch.no_grad():
         torch.testing.assert_close(

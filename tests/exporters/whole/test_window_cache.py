@@ -23,8 +23,8 @@ from transformers import (
 
 from exporters.export import export
 from exporters.graph import trace
+from exporters.graph.fusing.cache_forms import hold_windows
 from exporters.graph.fusing.functions import group_query_attention
-from exporters.graph.fusing.window_cache import hold_windows
 from exporters.runtime import decoding
 from exporters.runtime.decoding import Decoding
 from exporters.runtime.exported import open_export

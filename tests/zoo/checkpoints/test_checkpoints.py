@@ -11,10 +11,11 @@ from safetensors.torch import save_file
 from specs.language.load import load
 from specs.model.model import Model
 from tests.thinned import one_in
+from tests.zoo.filled import random_model
 from tests.zoo.tiny import BLOCK, NORM, bert, gpt2, t5, vit, whisper
 from zoo.builder import ZooModel, assemble
 from zoo.checkpoints.families import family_of
-from zoo.checkpoints.open import open_weights
+from zoo.checkpoints.open_weights import open_weights
 from zoo.checkpoints.write import stored_tensors
 from zoo.core.tensors import weight_tensors
 from zoo.families.common.tensors import Tensors
@@ -32,7 +33,6 @@ from zoo.families.registry import MODULES, family, tensor_names
 from zoo.weights.files import TensorFiles
 from zoo.weights.materialize import materialize
 from zoo.weights.names import SINGLE
-from zoo.weights.random import RandomWeights
 from zoo.weights.source import WeightError
 
 UNTIED = {"kind": "language_modeling", "tie_embeddings": False}
@@ -105,8 +105,7 @@ IDS = [f"{names.name}-{spec.architecture}-{spec.head.kind}" for names, spec in C
 
 
 def drawn(spec: Model, seed: int = 1) -> ZooModel:
-    model = assemble(spec)
-    materialize(model, RandomWeights(model, spec, seed))
+    model = random_model(spec, seed)
     with torch.no_grad():
         generator = torch.Generator().manual_seed(seed)
         for parameter in model.parameters():

@@ -14,7 +14,7 @@ from tests.exporters.whole.test_packed import CASES, changed
 from tests.thinned import one_in
 from tests.zoo.checkpoints.packed_checkpoints import write_packed
 from zoo.builder import assemble
-from zoo.checkpoints.open import open_weights
+from zoo.checkpoints.open_weights import open_weights
 from zoo.configs.importing import import_spec
 from zoo.packed.formats import unpacked_files
 from zoo.weights.files import TensorFiles

@@ -27,7 +27,7 @@ from tests.zoo.checkpoints.gguf_files import Kind, write
 from zoo.builder import assemble
 from zoo.checkpoints.carried import tokenizer_origin
 from zoo.checkpoints.gguf import PairsTogether
-from zoo.checkpoints.open import open_weights
+from zoo.checkpoints.open_weights import open_weights
 from zoo.configs.gguf import config_of_gguf
 from zoo.configs.importing import import_spec
 from zoo.configs.named_model import model_kind
@@ -56,6 +56,14 @@ def spec(reference) -> Model:
 @pytest.fixture
 def path(tmp_path):
     return tmp_path / "model.gguf"
+
+
+def write_one_tensor(writer):
+    """A whole file, with one tensor."""
+    writer.add_tensor("a", np.ones(3, np.float32))
+    for step in ("header", "kv_data", "tensors"):
+        getattr(writer, f"write_{step}_to_file")()
+    writer.close()
 
 
 def opened(path, spec, **options):
@@ -258,11 +266,7 @@ def test_types_that_no_weights_come_in(reference, spec, path):
     ],
 )
 def test_another_architecture(architecture, said, reference, spec, path):
-    writer = gguf.GGUFWriter(path, architecture)
-    writer.add_tensor("a", np.ones(3, np.float32))
-    for step in ("header", "kv_data", "tensors"):
-        getattr(writer, f"write_{step}_to_file")()
-    writer.close()
+    write_one_tensor(gguf.GGUFWriter(path, architecture))
     for message in (refused(path, spec), config_refused(path)):
         assert said in message
         assert message.endswith("Otherwise, use the model's safetensors.")
@@ -286,19 +290,12 @@ def test_a_mixture_of_experts(reference, spec, path):
 def test_a_file_in_parts(reference, spec, path):
     writer = gguf.GGUFWriter(path, "llama")
     writer.add_uint16("split.count", 3)
-    writer.add_tensor("a", np.ones(3, np.float32))
-    for step in ("header", "kv_data", "tensors"):
-        getattr(writer, f"write_{step}_to_file")()
-    writer.close()
+    write_one_tensor(writer)
     assert "is one of 3 parts\n  Merge them with llama-gguf-split --merge." in refused(path, spec)
 
 
 def test_the_other_byte_order(spec, path):
-    writer = gguf.GGUFWriter(path, "llama", endianess=gguf.GGUFEndian.BIG)
-    writer.add_tensor("a", np.ones(3, np.float32))
-    for step in ("header", "kv_data", "tensors"):
-        getattr(writer, f"write_{step}_to_file")()
-    writer.close()
+    write_one_tensor(gguf.GGUFWriter(path, "llama", endianess=gguf.GGUFEndian.BIG))
     assert "has the opposite byte order\n  Use the file for this machine" in refused(path, spec)
 
 

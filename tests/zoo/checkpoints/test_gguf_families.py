@@ -23,11 +23,9 @@ from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint
 
 from tests.parity.reference import build
 from tests.zoo.checkpoints.gguf_files import Kind, write
-from zoo.builder import assemble
-from zoo.checkpoints.open import open_weights
+from tests.zoo.filled import stored_model
 from zoo.configs.importing import import_spec
 from zoo.weights.gguf_header import FACTORS
-from zoo.weights.materialize import materialize
 
 SMALL: dict[str, Any] = dict(
     vocab_size=64, hidden_size=32, num_hidden_layers=2, num_attention_heads=2, num_key_value_heads=1,
@@ -73,9 +71,7 @@ CASES: dict[str, tuple[Any, Any, dict[str, Any]]] = {
 
 def ours(path: Path) -> Any:
     spec = import_spec(path)
-    model = assemble(spec)
-    materialize(model, open_weights(str(path), model, spec))
-    return model.eval()
+    return stored_model(spec, path).eval()
 
 
 def check(path: Path, reference: Any) -> None:

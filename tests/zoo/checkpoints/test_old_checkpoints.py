@@ -14,7 +14,7 @@ from specs.model.model import Model
 from tests.thinned import one_in
 from tests.zoo.checkpoints.test_checkpoints import drawn
 from zoo.builder import assemble
-from zoo.checkpoints.open import open_weights
+from zoo.checkpoints.open_weights import open_weights
 from zoo.checkpoints.write import stored_tensors
 from zoo.configs.importing import spec_of_config
 from zoo.families.common.config import Config

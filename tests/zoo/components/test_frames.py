@@ -14,6 +14,7 @@ from specs.kinds.frames import SubsampledSpectrogram
 from specs.kinds.norm import BatchNorm as BatchNormSpec
 from specs.language.load import load
 from specs.model.model import Model
+from tests.zoo.filled import random_model
 from tests.zoo.tiny import bert as tiny_bert
 from tests.zoo.tiny import parakeet
 from zoo.builder import assemble
@@ -22,8 +23,6 @@ from zoo.components.norm import BatchNorm
 from zoo.context import BuildContext
 from zoo.drawing.reading import read
 from zoo.reports.costs import costs
-from zoo.weights.materialize import materialize
-from zoo.weights.random import RandomWeights
 
 
 def test_frames_of_the_published_stem() -> None:
@@ -103,8 +102,7 @@ def test_batch_norm_is_that_of_torch() -> None:
 
 def test_random_weights_leave_a_batch_norm_the_identity() -> None:
     spec = parakeet()
-    model: Any = assemble(spec)
-    materialize(model, RandomWeights(model, spec))
+    model: Any = random_model(spec)
     norm = model.encoder.blocks[0].convolution.norm
     assert norm.mean.tolist() == [0.0] * 8
     assert norm.variance.tolist() == [1.0] * 8

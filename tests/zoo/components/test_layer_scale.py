@@ -9,10 +9,8 @@ import torch
 from torch import nn
 
 from specs.model.model import Model
+from tests.zoo.filled import random_model
 from tests.zoo.tiny import BLOCK, bert
-from zoo.builder import assemble
-from zoo.weights.materialize import materialize
-from zoo.weights.random import RandomWeights
 
 BEFORE_THE_SUM = {
     "pre_norm": ("attention.output", "feed_forward.down"),
@@ -26,9 +24,7 @@ BEFORE_THE_SUM = {
 
 
 def drawn(spec: Model) -> Any:
-    model = assemble(spec)
-    materialize(model, RandomWeights(model, spec))
-    return model.double().eval()
+    return random_model(spec).double().eval()
 
 
 def scaled(kind: str) -> Model:

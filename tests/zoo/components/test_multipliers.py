@@ -10,13 +10,12 @@ import torch
 from torch import Tensor, nn
 
 from specs.model.model import Model
+from tests.zoo.filled import random_model
 from tests.zoo.tiny import BLOCK, gpt2, t5
 from zoo.builder import assemble
 from zoo.tracing.symbols import Symbols
 from zoo.tracing.tasks import tasks
 from zoo.tracing.tracer import Tracer
-from zoo.weights.materialize import materialize
-from zoo.weights.random import RandomWeights
 
 INPUT, OUTPUT, INNER = 1.7, 0.6, {"gate": 0.3, "value": 0.5, "key": 1.3, "query": 0.7, "step": 1.9}
 GATED = {"kind": "gated", "hidden": 12, "activation": "silu"}
@@ -36,8 +35,7 @@ def encoder_decoder(multipliers: dict[str, float]) -> Model:
 
 
 def filled(spec: Model) -> nn.Module:
-    model = assemble(spec)
-    materialize(model, RandomWeights(model, spec))
+    model = random_model(spec)
     for place, parameter in enumerate(model.parameters()):  # biases, too
         nn.init.normal_(parameter, 0.0, 0.5, generator=torch.Generator().manual_seed(place))
     return model.double().eval()

@@ -9,20 +9,17 @@ import torch
 from torch import Tensor, nn
 
 from specs.model.model import Model
+from tests.zoo.filled import random_model
 from tests.zoo.tiny import BLOCK, bert, gpt2, t5, vit, whisper
 from zoo.builder import ZooModel, assemble
 from zoo.components.block import PreNorm
 from zoo.components.router import Router
-from zoo.weights.materialize import materialize
-from zoo.weights.random import RandomWeights
 
 HALVES = [torch.float16, torch.bfloat16]
 
 
 def filled(spec: Model, dtype: torch.dtype) -> ZooModel:
-    model = assemble(spec, dtype)
-    materialize(model, RandomWeights(model, spec))
-    return model
+    return random_model(spec, dtype=dtype)
 
 
 def outputs(model: Any, spec: Model) -> Any:

@@ -14,6 +14,7 @@ from exporters.verification.cases import cases
 from specs.base.errors import UserError
 from specs.language.load import load
 from specs.model.model import Model
+from tests.zoo.filled import random_model
 from tests.zoo.tiny import BLOCK, gpt2
 from zoo.builder import assemble
 from zoo.checks.behaviour import check_behaviour
@@ -73,8 +74,7 @@ def test_caches_and_tables_are_counted_once() -> None:
 
 def test_tokens_beyond_a_table_read_its_first_row() -> None:
     spec = tiny()
-    model: Any = assemble(spec)
-    materialize(model, RandomWeights(model, spec))
+    model: Any = random_model(spec)
     branch = model.decoder.blocks[0].per_layer_embedding
     x = torch.randn(1, 3, spec.d_model, generator=torch.Generator().manual_seed(0))
     beyond, first = (branch(x, torch.tensor([ids]), x) for ids in ([7, 8, 3], [0, 0, 3]))

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from specs.model.model import Model
+from tests.zoo.filled import random_model
 from tests.zoo.tiny import BLOCK, gpt2
 from zoo.builder import assemble
 from zoo.components.sharing import AdaptedLinear
@@ -15,8 +16,6 @@ from zoo.core.reduced import fewer_layers
 from zoo.drawing.diagram import parts_of
 from zoo.drawing.reading import read
 from zoo.reports.parameters import parameter_report
-from zoo.weights.materialize import materialize
-from zoo.weights.random import RandomWeights
 
 SHARING = {"sets": 2, "adapters": {"rank": 3, "attention": True}}
 MIXER = {"kind": "mamba2", "heads": 2, "head_dim": 8, "state_size": 4}
@@ -33,9 +32,7 @@ def model(block: dict[str, Any], layers: int = 5) -> Model:
 
 
 def drawn(spec: Model) -> Any:
-    module = assemble(spec)
-    materialize(module, RandomWeights(module, spec))
-    return module.double().eval()
+    return random_model(spec).double().eval()
 
 
 BLOCKS = {"pre_norm": BLOCK, "parallel": {**BLOCK, "kind": "parallel"}, "side_transformer": side()}

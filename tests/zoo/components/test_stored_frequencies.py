@@ -10,19 +10,16 @@ import torch
 from specs.base.errors import SpecError, UserError
 from specs.language.load import load
 from specs.model.model import Model
+from tests.zoo.filled import random_model
 from tests.zoo.tiny import BLOCK, bert
 from zoo.builder import assemble
-from zoo.weights.materialize import materialize
-from zoo.weights.random import RandomWeights
 
 STORED = {"kind": "rope", "frequencies": "stored", "theta": 100.0}
 IDS = torch.tensor([[3, 5, 7, 11, 5, 2]])
 
 
 def drawn(spec: Model, dtype: torch.dtype = torch.float32) -> Any:
-    model = assemble(spec, dtype)
-    materialize(model, RandomWeights(model, spec))
-    return model.eval()
+    return random_model(spec, dtype=dtype).eval()
 
 
 @torch.no_grad()

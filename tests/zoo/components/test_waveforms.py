@@ -14,13 +14,12 @@ from exporters.steps.options import ExportOptions
 from specs.kinds.waveform import Waveform
 from specs.language.load import load
 from specs.model.model import Model
+from tests.zoo.filled import random_model
 from tests.zoo.tiny import moonshine, wav2vec2
 from zoo.builder import assemble
 from zoo.checks import check_behaviour, check_shapes
 from zoo.drawing.reading import read
 from zoo.reports.costs import costs
-from zoo.weights.materialize import materialize
-from zoo.weights.random import RandomWeights
 
 GATED = {"kind": "relative_bias", "buckets": 8, "max_distance": 5, "gated": True}
 
@@ -121,8 +120,7 @@ def test_a_drawing_has_the_stem() -> None:
 
 def test_training_reaches_every_weight() -> None:
     spec = gated()
-    model = assemble(spec)
-    materialize(model, RandomWeights(model, spec, 0))
+    model = random_model(spec)
     model(torch.randn(2, 60)).logits.square().sum().backward()
     assert not [name for name, parameter in model.named_parameters() if parameter.grad is None]
 

@@ -8,13 +8,15 @@ import torch
 import transformers
 from torch import nn
 
+from specs.base.errors import PluginError
+from specs.kinds.norm import LayerNorm
 from specs.model.model import Model
+from tests.zoo.filled import random_model
 from tests.zoo.tiny import BLOCK, bert, gpt2, t5
+from zoo import registry
 from zoo.builder import assemble
-from zoo.checkpoints.open import open_weights
 from zoo.checkpoints.write import stored_tensors
 from zoo.families.registry import family
-from zoo.weights.materialize import materialize
 from zoo.weights.random import PIECE, RandomWeights
 
 
@@ -24,9 +26,7 @@ def _seeded():
 
 
 def drawn(spec: Model, seed: int = 0) -> Any:
-    model = assemble(spec)
-    materialize(model, open_weights("random", model, spec, seed=seed))
-    return model
+    return random_model(spec, seed)
 
 
 def assert_spread(ours: torch.Tensor, theirs: torch.Tensor, name: str) -> None:
@@ -205,3 +205,27 @@ def test_large_tensors_come_in_pieces():
     spec = gpt2(vocab_size=PIECE // 8 + 10)
     sizes = [piece.numel() for piece in RandomWeights(assemble(spec), spec).pieces("embedding.token.weight")]
     assert sizes == [PIECE, 80]
+
+
+def test_an_initial_value_that_is_no_distribution_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = gpt2()
+    monkeypatch.setattr("zoo.components.norm.LayerNorm.initial", lambda module, leaf: 1.0)
+    with pytest.raises(PluginError) as caught:
+        drawn(spec)
+    assert str(caught.value) == (
+        "zoo.components.norm.LayerNorm.initial('weight') must return a Distribution or None\n"
+        "  value: 1.0\n"
+        "  Return zoo.core.initialization.Distribution(constant=1.0), for example."
+    )
+
+
+def test_a_built_in_kind_without_a_module_names_its_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = gpt2()
+    assemble(spec)
+    builders = {kind: module for kind, module in registry._builders.items() if kind is not LayerNorm}
+    monkeypatch.setattr(registry, "_builders", builders)
+    with pytest.raises(PluginError, match=r"^Kind 'layer_norm' has no builder\n") as caught:
+        assemble(spec)
+    assert str(caught.value).endswith(
+        "Decorate its module in zoo/components/norm.py with zoo.registry.builds."
+    )

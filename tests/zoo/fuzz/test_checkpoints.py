@@ -23,7 +23,7 @@ from tests.zoo.fuzz.mutations import changed_bytes, mutated, text_of
 from tests.zoo.tiny import bert, gpt2
 from zoo.builder import assemble
 from zoo.checkpoints.converting import convert
-from zoo.checkpoints.open import open_weights
+from zoo.checkpoints.open_weights import open_weights
 from zoo.configs.importing import import_spec
 from zoo.weights.files import TensorFiles
 from zoo.weights.materialize import materialize

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from tests.thinned import one_in
+from tests.zoo.filled import random_model
 from tests.zoo.tiny import bert, vit, whisper
 from zoo import functional
 from zoo.builder import assemble
@@ -19,8 +20,6 @@ from zoo.components.patches import Patches
 from zoo.components.sinusoidal import Sinusoidal
 from zoo.components.spectrogram import Spectrogram
 from zoo.core.reduced import reduced_models, small_tables
-from zoo.weights.materialize import materialize
-from zoo.weights.random import RandomWeights
 
 Patch = pytest.MonkeyPatch
 
@@ -146,8 +145,7 @@ def test_the_table_of_sinusoids_is_counted_not_trained_and_not_drawn() -> None:
     spec = whisper()
     tables = {}
     for seed in (1, 2):
-        model: Any = assemble(spec)
-        materialize(model, RandomWeights(model, spec, seed))
+        model: Any = random_model(spec, seed)
         tables[seed] = model.encoder_embedding.position.table.weight
     assert torch.equal(tables[1], tables[2])
     assert torch.equal(tables[1][0], torch.tensor([0.0] * 4 + [1.0] * 4))
@@ -164,8 +162,7 @@ def test_tabulated_positions_equal_computed_ones() -> None:
             specs = [bert(position={**position, "table": table}) for table in (False, True)]
             outputs = []
             for spec in specs:
-                model = assemble(spec)
-                materialize(model, RandomWeights(model, spec))
+                model = random_model(spec)
                 outputs.append(model(torch.arange(10)[None]).last_hidden_state)
             torch.testing.assert_close(outputs[0], outputs[1], atol=1e-5, rtol=0)
 

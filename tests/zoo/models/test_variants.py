@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 
 from specs.model.model import Model
 from tests.strategies import Data, model_data
+from tests.zoo.filled import random_model
 from zoo.builder import assemble
 from zoo.checks import check_behaviour, check_shapes
 from zoo.core.reduced import fewer_layers, narrowed
-from zoo.weights.materialize import materialize
-from zoo.weights.random import RandomWeights
 
 relaxed = settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 
@@ -34,8 +33,7 @@ def test_every_variant_has_shapes_and_behaves(data: Data, seed: int) -> None:
 @given(model_data(architectures=["encoder", "decoder"]))
 def test_every_variant_runs_with_weights_of_its_recipe(data: Data) -> None:
     spec = Model.model_validate(data)
-    model = assemble(spec)
-    materialize(model, RandomWeights(model, spec))
+    model = random_model(spec)
     stack = spec.last_stack
     embedding = spec.embedding_of(stack)
     if embedding.takes_tokens:

@@ -22,14 +22,13 @@ from zoo.training import run
 from zoo.training.comparison import Result, TrainingComparison, compare, contenders
 from zoo.training.contender import Contender
 from zoo.training.fitting import fitted
-from zoo.training.leak import sees_its_answers
-from zoo.training.names import SYNTHETIC, TASKS
 from zoo.training.passage import UNSCORED, Passage, sample
-from zoo.training.run import Moment
+from zoo.training.run import Moment, sees_its_answers
 from zoo.training.settings import Settings
 from zoo.training.shrinking import shrunk
 from zoo.training.synthetic import Addition, Copy, Recall, Reverse
 from zoo.training.task import TrainingTask
+from zoo.training.task_names import SYNTHETIC, TASKS
 from zoo.training.tasks import find_task
 from zoo.training.text import MaskedByte, NextByte
 from zoo.training.trainer import share_of_rate

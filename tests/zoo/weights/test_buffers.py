@@ -13,7 +13,7 @@ from tests.exporters.models import stored
 from tests.zoo.tiny import gpt2
 from zoo import registry
 from zoo.builder import assemble
-from zoo.checkpoints.open import open_weights
+from zoo.checkpoints.open_weights import open_weights
 from zoo.checkpoints.write import stored_tensors
 from zoo.checks.behaviour import run_checks
 from zoo.checks.probe import ProbeWeights

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -19,6 +19,7 @@ from safetensors.torch import save_file
 
 from specs.language.load import load
 from specs.language.reference import hub_file, is_hub_id
+from tests.answering import Answering
 from tests.cli.process import environment, zoo
 from tests.thinned import one_in
 from zoo.builder import assemble
@@ -40,50 +41,39 @@ class Hub(ThreadingHTTPServer):
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
 
 
-class Answer(BaseHTTPRequestHandler):
+class Answer(Answering):
     server: Hub
 
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802
         path = unquote(urlsplit(self.path).path)
         if self.server.error:
             self.server.refused += 1
             status, code = self.server.error
-            return self._send(b"{}", status, {"X-Error-Code": code, "X-Error-Message": code})
+            return self.send(b"{}", status, {"X-Error-Code": code, "X-Error-Message": code})
         model, about = "/api/models/org/tiny", {"Content-Type": "application/json"}
         if path in (f"{model}/revision/main", f"{model}/revision/{COMMIT}", model):
             siblings = [{"rfilename": name} for name in self.server.files]
-            return self._send(
+            return self.send(
                 json.dumps({"id": "org/tiny", "sha": COMMIT, "siblings": siblings}).encode(), 200, about
             )
         if path.startswith(f"{model}/revision/"):
-            return self._send(b"{}", 404, {"X-Error-Code": "RevisionNotFound"})
+            return self.send(b"{}", 404, {"X-Error-Code": "RevisionNotFound"})
         if path.startswith(f"{model}/tree/{COMMIT}"):
             entries = [
                 {"type": "file", "path": name, "size": len(content), "oid": hashlib.sha1(content).hexdigest()}
                 for name, content in self.server.files.items()
             ]
-            return self._send(json.dumps(entries).encode(), 200, about)
+            return self.send(json.dumps(entries).encode(), 200, about)
         name = path.removeprefix(f"/org/tiny/resolve/{COMMIT}/")
         if name not in self.server.files:
-            return self._send(b"{}", 404, {"X-Error-Code": "RepoNotFound"})
+            return self.send(b"{}", 404, {"X-Error-Code": "RepoNotFound"})
         content = self.server.files[name]
         if self.command == "GET":
             self.server.asked.append(name)
         etag = hashlib.sha1(content).hexdigest()
-        return self._send(content, 200, {"ETag": f'"{etag}"', "X-Repo-Commit": COMMIT})
+        return self.send(content, 200, {"ETag": f'"{etag}"', "X-Repo-Commit": COMMIT})
 
     do_HEAD = do_GET  # noqa: N815
-
-    def _send(self, content: bytes, status: int, headers: dict[str, str]) -> None:
-        self.send_response(status)
-        for key, value in {**headers, "Content-Length": str(len(content))}.items():
-            self.send_header(key, value)
-        self.end_headers()
-        if self.command == "GET":
-            self.wfile.write(content)
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
 
 
 @pytest.fixture

@@ -14,24 +14,18 @@ from safetensors.torch import save_file
 
 from tests.thinned import one_in
 from tests.zoo.tiny import gpt2
+from tests.zoo.weights.test_weights import tensors_of
 from zoo.builder import assemble
-from zoo.checkpoints.open import open_weights
+from zoo.checkpoints.open_weights import open_weights
 from zoo.weights.files import TensorFiles
 from zoo.weights.materialize import materialize
 from zoo.weights.names import INDEX, PICKLED_INDEX, PICKLED_SINGLE, SINGLE
 from zoo.weights.pickled import read_archive
-from zoo.weights.random import RandomWeights
 from zoo.weights.source import WeightError
 
 ARCHIVE: dict[str, bool] = {}
 LEGACY = {"_use_new_zipfile_serialization": False}
 BOTH = pytest.mark.parametrize("way", [ARCHIVE, LEGACY], ids=["archive", "legacy"])
-
-
-def tensors_of(spec, dtype=torch.float32) -> dict[str, torch.Tensor]:
-    model = assemble(spec, dtype)
-    source = RandomWeights(model, spec, seed=3, dtype=dtype)
-    return {name: torch.cat(list(source.pieces(name))).view(p.shape) for name, p in model.named_parameters()}
 
 
 def opened(path, **options):

@@ -14,7 +14,7 @@ from specs.base.errors import shorten
 from tests.thinned import one_in
 from tests.zoo.tiny import gpt2
 from zoo.builder import assemble
-from zoo.checkpoints.open import open_weights
+from zoo.checkpoints.open_weights import open_weights
 from zoo.weights.files import TensorFiles
 from zoo.weights.materialize import materialize
 from zoo.weights.names import INDEX, SINGLE

@@ -18,8 +18,8 @@ from zoo.builder import assemble
 from zoo.core.tensors import weight_tensors
 from zoo.families.common.tensors import Tensors
 from zoo.machine.memory import return_released
+from zoo.weights.memory_pages import in_own_pages
 from zoo.weights.names import SINGLE
-from zoo.weights.pages import in_own_pages
 from zoo.weights.random import RandomWeights
 from zoo.weights.source import WeightError
 

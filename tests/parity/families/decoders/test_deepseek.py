@@ -20,7 +20,7 @@ from tests.parity.families.mixtures import breaks_a_rule
 from tests.parity.reference import build
 from tests.thinned import one_in
 from zoo.builder import assemble
-from zoo.checkpoints.open import open_weights
+from zoo.checkpoints.open_weights import open_weights
 from zoo.configs.exporting import write_config
 from zoo.configs.importing import import_spec, spec_of_config
 from zoo.families.common.config import Config
