@@ -299,7 +299,9 @@ def test_an_answer_is_sent_before_garbage_is_collected(monkeypatch: pytest.Monke
     monkeypatch.setattr(gc, "collect", lambda *generation: order.append("collected"))
 
     async def answer(worker: ThreadPoolExecutor) -> None:
-        async for item in server._in_thread(worker, lambda _: iter([{"part": "counts"}, {"part": "devices"}])):
+        async for item in server._in_thread(
+            worker, lambda _: iter([{"part": "counts"}, {"part": "devices"}])
+        ):
             await asyncio.sleep(0.01)
             order.append(item["part"])
 
