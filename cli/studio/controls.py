@@ -58,8 +58,9 @@ def stepped(text: str, path: SpecPath, value: float, direction: int, folder: Pat
 
     The step starts from the number that the text states, or from ``value``, its default.
     """
-    stated, before = value_at(read_text(text, "").data, path), len(_problems(text, folder))
-    for number in _ladder(stated if type(stated) in (int, float) else value, direction):
+    number, before = value_at(read_text(text, "").data, path), len(_problems(text, folder))
+    start = number if type(number) in (int, float) else value
+    for number in _ladder(start, direction):
         tried = with_value(text, path, number, _ORDER)
         after = len(_problems(tried, folder))
         if after == 0 or after < before:

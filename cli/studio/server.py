@@ -6,7 +6,7 @@ import asyncio
 import gc
 import json
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
@@ -221,7 +221,7 @@ async def _lines(events: AsyncIterator[dict[str, Any]]) -> AsyncIterator[bytes]:
 
 async def _in_thread(
     worker: ThreadPoolExecutor, make: Callable[[Callable[[], bool]], Iterator[dict[str, Any]]]
-) -> AsyncIterator[dict[str, Any]]:
+) -> AsyncGenerator[dict[str, Any], None]:
     """The items of an iterator that runs in a thread, as they come; ``make`` is told whether someone still wants them."""
     loop = asyncio.get_running_loop()
     queue: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()

@@ -211,9 +211,9 @@ def test_controls_set_step_and_complete(page: Page) -> None:
         "step", text=text, path=["decoder", "block", "attention", "heads"], value=12, direction=1
     ).json()["text"]
     assert "heads: 16" in stepped
-    assert (
-        page.post("step", text=text, path=["decoder", "layers"], value=1, direction=-1).json()["text"] is None
-    )
+    least = text.replace("layers: 12", "layers: 1")
+    refused = page.post("step", text=least, path=["decoder", "layers"], value=1, direction=-1)
+    assert refused.json()["text"] is None
     removed = page.post("remove", text=text, path=["embedding", "dropout"]).json()["text"]
     assert "embedding" not in removed
 
