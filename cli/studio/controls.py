@@ -9,7 +9,7 @@ from typing import Any
 from cli.studio.start_values import start_values
 from cli.studio.typed_spec import TypedSpec
 from specs.base.errors import SpecError, SpecPath
-from specs.language.editing import with_value
+from specs.language.editing import value_at, with_value
 from specs.language.reading import read_text
 from specs.language.validation import REQUIRED
 from specs.model.model import Model
@@ -28,10 +28,7 @@ def changed(text: str, path: SpecPath, value: Any, folder: Path) -> str:
     edited = with_value(text, path, value, _ORDER)
     if path[-1:] != ("kind",):
         return edited
-    former: Any = read_text(text, "").data
-    for key in path[:-1]:
-        former = former.get(key) if isinstance(former, Mapping) else None
-    return _completed(edited, former, folder)
+    return _completed(edited, value_at(read_text(text, "").data, path[:-1]), folder)
 
 
 def _completed(text: str, former: Any, folder: Path) -> str:
@@ -57,9 +54,13 @@ def _completed(text: str, former: Any, folder: Path) -> str:
 
 
 def stepped(text: str, path: SpecPath, value: float, direction: int, folder: Path) -> str | None:
-    """The text with the next number up or down that works; None if none does within reach."""
-    before = len(_problems(text, folder))
-    for number in _ladder(value, direction):
+    """The text with the next number up or down that works; None if none does within reach.
+
+    The step starts from the number that the text states, or from ``value``, its default.
+    """
+    number, before = value_at(read_text(text, "").data, path), len(_problems(text, folder))
+    start = number if type(number) in (int, float) else value
+    for number in _ladder(start, direction):
         tried = with_value(text, path, number, _ORDER)
         after = len(_problems(tried, folder))
         if after == 0 or after < before:

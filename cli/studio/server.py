@@ -6,7 +6,7 @@ import asyncio
 import gc
 import json
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
@@ -46,7 +46,7 @@ class Studio:
         self.answers = Answers(folder)
         self.job = Job()
         self.works = Works(first, folder, self.answers)
-        self._latest = 0
+        self._asked = False
         self._worker = ThreadPoolExecutor(1, "answers")
         self._helper = ThreadPoolExecutor(1, "edits")  # an edit does not wait for figures
         self._slow = ThreadPoolExecutor(1, "files")  # nor for the hub, or a large model on a mesh
@@ -83,7 +83,7 @@ class Studio:
         first = Question(
             self.first.text, self.first.preset, "" if self.first.preset else self.first.text, 1, None, "fp16"
         )
-        self._worker.submit(lambda: list(self.answers.parts(first, lambda: not self._latest)))
+        self._worker.submit(lambda: list(self.answers.parts(first, lambda: not self._asked)))
         self._worker.submit(
             self.answers.readings.start
         )  # which takes a processor until it has loaded torch, too
@@ -125,7 +125,7 @@ class Studio:
         return JSONResponse(await asyncio.get_running_loop().run_in_executor(self._helper, spec_schema))
 
     async def _answer(self, request: Request) -> Response:
-        """The parts of an answer, a line each.  A later question ends it."""
+        """The parts of an answer, a line each.  It ends with the page's request, which the page's next question aborts."""
         try:
             fields = await _fields(request)
             question = Question(
@@ -138,18 +138,14 @@ class Studio:
             )
         except BadRequestError as error:
             return _refused(error)
-        self._latest += 1
-        mine = self._latest
+        self._asked = True
 
-        def is_current() -> bool:
-            return self._latest == mine
-
-        def parts() -> Iterator[dict[str, Any]]:
-            if is_current():
-                for name, data in self.answers.parts(question, is_current):
+        def parts(is_wanted: Callable[[], bool]) -> Iterator[dict[str, Any]]:
+            if is_wanted():
+                for name, data in self.answers.parts(question, is_wanted):
                     yield {"part": name, "data": data}
 
-        return StreamingResponse(_lines(_in_thread(self._worker, parts), is_current), media_type=_LINES)
+        return StreamingResponse(_lines(_in_thread(self._worker, parts)), media_type=_LINES)
 
     def _quick(self, work: Work, worker: ThreadPoolExecutor) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
@@ -218,34 +214,30 @@ def _refused(error: BadRequestError) -> Response:
     return JSONResponse({"error": str(error)}, error.status)
 
 
-async def _lines(
-    events: AsyncIterator[dict[str, Any]], is_current: Callable[[], bool] = lambda: True
-) -> AsyncIterator[bytes]:
+async def _lines(events: AsyncIterator[dict[str, Any]]) -> AsyncIterator[bytes]:
     async for event in events:
-        if not is_current():
-            break
         yield (json.dumps(event, separators=(",", ":")) + "\n").encode()
 
 
 async def _in_thread(
-    worker: ThreadPoolExecutor, make: Callable[[], Iterator[dict[str, Any]]]
-) -> AsyncIterator[dict[str, Any]]:
-    """The items of an iterator that runs in a thread, as they come."""
+    worker: ThreadPoolExecutor, make: Callable[[Callable[[], bool]], Iterator[dict[str, Any]]]
+) -> AsyncGenerator[dict[str, Any], None]:
+    """The items of an iterator that runs in a thread, as they come; ``make`` is told whether someone still wants them."""
     loop = asyncio.get_running_loop()
     queue: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
-    sent = Event()
+    ended = Event()
 
     def run() -> None:
         with collector_paused():
             try:
-                for item in make():
+                for item in make(lambda: not ended.is_set()):
                     loop.call_soon_threadsafe(queue.put_nowait, item)
             except Exception as error:  # a fault of ours must not leave the page waiting
                 fault = {"message": f"The figures cannot be computed: {type(error).__name__}: {error}"}
                 loop.call_soon_threadsafe(queue.put_nowait, {"part": "fault", "data": fault})
             finally:
                 loop.call_soon_threadsafe(queue.put_nowait, None)
-                sent.wait(_SENDING)
+                ended.wait(_SENDING)
                 gc.collect(0)  # while the page draws: it stops all threads, so the last item is sent first
 
     worker.submit(run)
@@ -253,4 +245,4 @@ async def _in_thread(
         while (item := await queue.get()) is not None:
             yield item
     finally:
-        sent.set()
+        ended.set()

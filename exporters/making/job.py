@@ -102,6 +102,7 @@ def _build(job: Job, progress: Progress) -> None:
     from exporters.steps.options import ExportOptions
     from specs.base.errors import UserError
     from specs.language.document import Document
+    from specs.language.named_blocks import with_named_blocks
     from specs.language.validation import validate
     from zoo.files.json_values import read_object
     from zoo.files.ownership import BUILD
@@ -121,7 +122,7 @@ def _build(job: Job, progress: Progress) -> None:
     )
     entry = cache.entry(job.key)
     entry.parent.mkdir(parents=True, exist_ok=True)  # other processes may do so at the same time
-    spec = validate(Document(dict(job.spec)))
+    spec = validate(with_named_blocks(Document(dict(job.spec))))
     export(spec, entry, ExportOptions(**job.options, weights=weights, adapters=adapters), progress)
     build = read_object(entry / BUILD, UserError, entry)
     write_file(entry / BUILD, (json.dumps({**build, "made_from": job.made_from}, indent=2) + "\n").encode())

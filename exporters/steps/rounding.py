@@ -48,9 +48,7 @@ def _for_inputs(weights: Weights, codes: Path, progress: Progress) -> Weights:
     if inputs is None or source is None:
         return weights
     if inputs.awaits_model and not inputs.unjudged:
-        model = weights.verified_model or choose_model(
-            plan.spec, lambda spec: plan.for_spec(spec).held_bytes, source
-        )
+        model = _writer(weights)
         if model.is_reduced:
             inputs = unwritten(inputs, plan.options.rounding)
         else:
@@ -66,6 +64,14 @@ def _for_inputs(weights: Weights, codes: Path, progress: Progress) -> Weights:
         return weights.with_source(rounded_to_nearest(plan.spec, source, roundings, codes, progress))
     rounded = rounded_for(plan.spec, source, roundings, examples.calibration, codes, progress)
     return replace(weights.with_source(rounded), calibrated_on=examples)
+
+
+def _writer(weights: Weights) -> VerifiedModel:
+    """The model that generates its own inputs; a reduced one where memory does not allow that."""
+    plan = weights.plan
+    return weights.verified_model or choose_model(
+        plan.spec, lambda spec: plan.for_spec(spec).held_bytes, weights.source
+    )
 
 
 def _with_mixed_bits(
@@ -112,14 +118,14 @@ def _with_mixed_bits(
 
 
 def _with_cache_scales(weights: Weights, progress: Progress) -> Weights:
-    plan, source, inputs, model = weights.plan, weights.source, weights.quality_inputs, weights.verified_model
+    plan, source, inputs = weights.plan, weights.source, weights.quality_inputs
     if plan.options.cache is None or source is None:
         return weights
     if inputs is None:
         case = random_case(plan.spec)
     else:
         writer = None
-        if inputs.representative is None and model is not None and not model.is_reduced:
+        if inputs.representative is None and not (model := _writer(weights)).is_reduced:
             writer = (weights.reference or reference_of(model, progress)).model
         inputs, case = calibration_case(plan.spec, inputs, writer, progress)
         weights = replace(weights, quality_inputs=inputs, calibrated_on=inputs.representative)

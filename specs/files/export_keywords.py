@@ -64,7 +64,8 @@ class ExportKeywords(TypedDict, total=False):
     cuda_graph: bool
     """Let the client capture each step as a CUDA graph (target cuda, layout genai)."""
     verify: bool
-    """Compare ONNX Runtime with PyTorch, and rounded weights with the float model."""
+    """Compare ONNX Runtime with PyTorch, and rounded weights with the float model. The weights are the same without
+    it."""
     engines: str | Sequence[str]
     """Verify the files on this engine as well; repeatable (zoo engines lists them)."""
     calibrate: str | os.PathLike[str] | None

@@ -141,7 +141,7 @@ class ArtefactOptions(CacheOptions, RoundingOptions, GraphOptions, PlaceOptions)
     """The options of one artefact of a zoo file, under the names that ``zoo export`` has."""
 
     verify: Annotated[bool, OptionMark("Quality")] = True
-    """Compare ONNX Runtime with PyTorch, and rounded weights with the float model."""
+    """Compare ONNX Runtime with PyTorch, and rounded weights with the float model. The weights are the same without it."""
     engines: Annotated[Strings, OptionMark("Quality", metavar="NAME")] = ()
     """Verify the files on this engine as well; repeatable (zoo engines lists them)."""
     calibrate: Annotated[Path | None, BeforeValidator(_path), OptionMark("Quality", metavar="FILE")] = None

@@ -23,7 +23,7 @@ def with_value(text: str, path: SpecPath, value: Any, order: Sequence[str] = ())
     A new kind takes the keys along that it shares with the old one. Raises :class:`SpecError` for text that is not valid YAML.
     """
     data = read_text(text, _SOURCE).data
-    if path and path[-1] == "kind" and isinstance(part := _at(data, path[:-1]), Mapping) and part:
+    if path and path[-1] == "kind" and isinstance(part := value_at(data, path[:-1]), Mapping) and part:
         kept = {**held_by_new_kind(part, str(value)), "kind": value}
         for key in [key for key in part if key not in kept]:
             text = without(text, (*path[:-1], key))
@@ -35,7 +35,7 @@ def with_value(text: str, path: SpecPath, value: Any, order: Sequence[str] = ())
 def without(text: str, path: SpecPath) -> str:
     """The text without a key or an item. Raises :class:`SpecError` for text that is not valid YAML."""
     data = read_text(text, _SOURCE).data
-    parent = _at(data, path[:-1])
+    parent = value_at(data, path[:-1])
     if not isinstance(parent, Mapping | list) or (len(path) > 1 and len(parent) == 1):
         return without(text, path[:-1]) if len(path) > 1 else text
     return _checked(_Tree.of(text).remove(path), _removed(data, path), text)
@@ -44,7 +44,7 @@ def without(text: str, path: SpecPath) -> str:
 def renamed(text: str, path: SpecPath, key: str) -> str:
     """The text with another name for the key at a path. Raises :class:`SpecError` for text that is not valid YAML."""
     data = read_text(text, _SOURCE).data
-    parent = _at(data, path[:-1])
+    parent = value_at(data, path[:-1])
     if not isinstance(parent, Mapping) or path[-1] not in parent or key in parent:
         return text
     items = {key if name == path[-1] else name: value for name, value in parent.items()}
@@ -76,7 +76,8 @@ def _checked(edited: str | None, wanted: Any, text: str) -> str:
     return dump(wanted) if isinstance(wanted, Mapping) else text
 
 
-def _at(data: Any, path: SpecPath) -> Any:
+def value_at(data: Any, path: SpecPath) -> Any:
+    """The value at a path of plain data; None where there is none."""
     for part in path:
         if isinstance(data, Mapping):
             data = data.get(str(part))
@@ -98,7 +99,7 @@ def _set(data: Any, path: SpecPath, value: Any) -> Any:
 
 
 def _removed(data: Any, path: SpecPath) -> Any:
-    parent = _at(data, path[:-1])
+    parent = value_at(data, path[:-1])
     if isinstance(parent, list):
         kept: Any = [item for i, item in enumerate(parent) if i != path[-1]]
     else:

@@ -72,6 +72,49 @@ def test_heads_step_to_numbers_that_work(studio: StudioPage) -> None:
     assert studio.count() == 124_439_808
 
 
+def test_edits_in_quick_succession_are_all_made(studio: StudioPage) -> None:
+    studio.open()
+    studio.click("#view-controls")
+    studio.browser.run(
+        """
+        for (const [id, kind] of [["position", "rope"], ["decoder.block.norm", "rms_norm"]]) {
+          const menu = document.querySelector(`#controls [data-id='${id}']`);
+          menu.value = kind;
+          menu.dispatchEvent(new Event("change"));
+        }
+        const heads = document.querySelector(arguments[0]);
+        for (const _ of [1, 2]) heads.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowUp" }));
+        """,
+        HEADS,
+    )
+    changes = ["position.kind=rope", "decoder.block.norm.kind=rms_norm", "decoder.block.attention.heads=24"]
+    count = counted("gpt2", *(part for change in changes for part in ("--set", change)))
+    studio.until(lambda: studio.count() == count)
+    studio.until(lambda: "heads: 24" in studio.text())
+
+
+def test_a_reload_keeps_an_edit_that_the_address_does_not_hold_yet(studio: StudioPage) -> None:
+    studio.open()
+    studio.browser.run("history.replaceState = () => {}")  # as before the address is written
+    studio.type("layers: 12", "layers: 7")
+    studio.browser.driver.refresh()
+    studio.settle()
+    assert "layers: 7" in studio.text()
+    assert "decoder.layers 12 → 7" in studio.browser.one(".changes").text
+
+
+def test_another_link_in_the_same_tab_is_opened(studio: StudioPage) -> None:
+    studio.open()
+    studio.type("layers: 12", "layers: 3")
+    address = studio.browser.driver.current_url
+    studio.type("layers: 3", "layers: 5")
+    studio.browser.driver.get(address)
+    text = "return document.querySelector('.cm-content')?.innerText ?? ''"
+    studio.until(lambda: "layers: 3" in studio.browser.run(text))
+    studio.settle()
+    assert studio.count() == counted("gpt2", "--set", "decoder.layers=3")
+
+
 def test_a_problem_is_fixed_by_its_button_and_the_last_figures_stay(studio: StudioPage) -> None:
     studio.open()
     studio.type("heads: 12", "heads: 13")

@@ -19,10 +19,12 @@ let aborter = null;
 const PAUSE = 25; // milliseconds, in a burst of typing
 const KEPT = 250; // milliseconds without an answer after which the address holds the spec: browsers limit how often it may change
 const SLOW = 400; // milliseconds after which the page shows that it waits for an answer
+const LEFT = "left"; // the page as it was left: a reload shows it, also if the address does not hold the last edit yet
 let waiting = 0;
 let showing = 0;
 let remembering = 0;
 let slow = 0;
+let edits = Promise.resolve();
 
 const start = await get("start");
 const schema = new Schema(await get("schema"));
@@ -179,10 +181,17 @@ function fixed(text) {
   else editor.focus();
 }
 
-async function edit(kind, data) {
+// One after the other: each changes the text that the one before has made, or that was typed meanwhile.
+function edit(kind, data) {
+  edits = edits.then(() => edited(kind, data));
+}
+
+async function edited(kind, data) {
+  const { text } = editor;
   try {
-    const answer = await post(kind, { text: editor.text, ...data });
-    if (answer.text === null) toast(`No ${data.direction > 0 ? "larger" : "smaller"} value near ${data.value} works.`);
+    const answer = await post(kind, { text, ...data });
+    if (editor.text !== text) await edited(kind, data);
+    else if (answer.text === null) toast(`No ${data.direction > 0 ? "larger" : "smaller"} value near ${data.value} works.`);
     else editor.put(answer.text);
   } catch (error) {
     toast(lost(error), true);
@@ -254,12 +263,17 @@ function label() {
   at("label").title = weights ? `With the weights of ${weights}` : file || name;
 }
 
+// What the address holds besides the spec.
+function sizesAndBase() {
+  const { preset, file, weights } = state.opened;
+  return { base: state.base, opened: preset, file, weights, batch: at("batch").value === "1" ? "" : at("batch").value, length: at("length").value, precision: at("precision").value === "fp16" ? "" : at("precision").value };
+}
+
 async function remember(text) {
   clearTimeout(remembering);
   const { answered } = state;
-  const { preset, file, weights } = state.opened;
-  const rest = { base: state.base, opened: preset, file, weights, batch: at("batch").value === "1" ? "" : at("batch").value, length: at("length").value, precision: at("precision").value === "fp16" ? "" : at("precision").value };
-  history.replaceState(null, "", `${location.pathname}#${await fragment(text, rest)}`);
+  history.replaceState(null, "", `${location.pathname}#${await fragment(text, sizesAndBase())}`);
+  state.address = location.href;
   document.body.dataset.remembered = String(answered);
 }
 
@@ -345,6 +359,8 @@ function wire() {
       else editor.undo();
     }
   });
+  addEventListener("hashchange", () => location.reload()); // another link in the same tab
+  addEventListener("pagehide", () => sessionStorage.setItem(LEFT, JSON.stringify({ address: state.address, text: editor.text, rest: sizesAndBase() })));
   document.addEventListener("paste", (event) => {
     const text = event.clipboardData.getData("text");
     if (event.target.closest("input, textarea, #editor, dialog") || !isConfig(text)) return;
@@ -369,9 +385,12 @@ async function begin() {
   theme();
   wire();
   pane("spec");
-  const given = fields();
+  state.address = location.href;
+  const left = JSON.parse(sessionStorage.getItem(LEFT));
+  const reloaded = left !== null && left.address === location.href;
+  const given = reloaded ? left.rest : fields();
   for (const id of ["batch", "length", "precision"]) if (given[id]) at(id).value = given[id];
-  let shared = null;
+  let shared = reloaded ? left.text : null;
   if (given.spec) {
     try {
       shared = await unpacked(given.spec);

@@ -11,7 +11,9 @@ from cli.studio.controls import changed, stepped
 from cli.studio.typed_spec import TypedSpec
 from specs.base import registry
 from specs.base.errors import SpecPath
+from specs.language.editing import value_at, with_value
 from specs.language.preset_files import preset_names
+from specs.language.reading import read_text
 from tests.cli.studio.conftest import text_of
 
 GPT2 = text_of("gpt2")
@@ -44,7 +46,7 @@ def test_every_norm_works_at_once(folder: Path, kind: str) -> None:
 
 def test_steps_lead_to_the_next_number_that_works(folder: Path) -> None:
     def step(path: SpecPath, value: float, direction: int) -> float | None:
-        text = stepped(GPT2, path, value, direction, folder)
+        text = stepped(with_value(GPT2, path, value), path, value, direction, folder)
         if text is None:
             return None
         found: Any = TypedSpec.read(text, folder).document.data
@@ -61,6 +63,12 @@ def test_steps_lead_to_the_next_number_that_works(folder: Path) -> None:
     assert step(("decoder", "layers"), 1, -1) is None
     assert step((*FEED_FORWARD, "hidden"), 3072, -1) == 3008
     assert step(("decoder", "block", "norm", "eps"), 1e-5, 1) == 2e-5
+
+
+def test_a_step_starts_from_the_number_in_the_text_or_else_from_the_default(folder: Path) -> None:
+    layers, rate = ("decoder", "layers"), (*FEED_FORWARD, "dropout")
+    assert "layers: 13" in str(stepped(GPT2, layers, 4, 1, folder))
+    assert value_at(read_text(str(stepped(GPT2, rate, 0.25, 1, folder)), "").data, rate) == 0.5
 
 
 @pytest.mark.slow

@@ -6,8 +6,10 @@ import asyncio
 import gc
 import json
 import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
@@ -209,9 +211,9 @@ def test_controls_set_step_and_complete(page: Page) -> None:
         "step", text=text, path=["decoder", "block", "attention", "heads"], value=12, direction=1
     ).json()["text"]
     assert "heads: 16" in stepped
-    assert (
-        page.post("step", text=text, path=["decoder", "layers"], value=1, direction=-1).json()["text"] is None
-    )
+    least = text.replace("layers: 12", "layers: 1")
+    refused = page.post("step", text=least, path=["decoder", "layers"], value=1, direction=-1)
+    assert refused.json()["text"] is None
     removed = page.post("remove", text=text, path=["embedding", "dropout"]).json()["text"]
     assert "embedding" not in removed
 
@@ -297,13 +299,43 @@ def test_an_answer_is_sent_before_garbage_is_collected(monkeypatch: pytest.Monke
     monkeypatch.setattr(gc, "collect", lambda *generation: order.append("collected"))
 
     async def answer(worker: ThreadPoolExecutor) -> None:
-        async for item in server._in_thread(worker, lambda: iter([{"part": "counts"}, {"part": "devices"}])):
+        async for item in server._in_thread(
+            worker, lambda _: iter([{"part": "counts"}, {"part": "devices"}])
+        ):
             await asyncio.sleep(0.01)
             order.append(item["part"])
 
     with ThreadPoolExecutor(1) as worker:
         asyncio.run(answer(worker))
     assert order == ["counts", "devices", "collected"]
+
+
+def test_pages_of_two_tabs_are_both_answered(page: Page) -> None:
+    text = text_of("tiny-gpt")
+    with ThreadPoolExecutor(2) as tabs:
+        answers = [
+            tabs.submit(page.answer, text.replace("layers: 4", f"layers: {layers}")) for layers in (5, 6)
+        ]
+    for answer in answers:
+        assert {"counts", "drawing", "costs", "devices", "nearest"} <= set(answer.result())
+
+
+def test_an_answer_ends_with_its_request() -> None:
+    asked: list[bool] = []
+
+    def parts(is_wanted: Callable[[], bool]) -> Iterator[dict[str, Any]]:
+        while is_wanted():
+            yield {"part": "counts"}
+        asked.append(is_wanted())
+
+    async def abort(worker: ThreadPoolExecutor) -> None:
+        answer = server._in_thread(worker, parts)
+        await anext(answer)
+        await answer.aclose()
+
+    with ThreadPoolExecutor(1) as worker:
+        asyncio.run(abort(worker))
+    assert asked == [False]
 
 
 def test_the_server_is_bound_to_this_machine(page: Page) -> None:

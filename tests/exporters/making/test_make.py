@@ -19,6 +19,7 @@ from exporters.making.inputs import tool_versions
 from exporters.making.lock import Lock
 from exporters.making.plan import make_plan
 from specs.base.errors import UserError
+from specs.language.load import load
 from tests.exporters.making.zoos import (
     LOCK,
     Here,
@@ -49,6 +50,16 @@ def test_everything_is_built_once(tmp_path: Path) -> None:
     again = Here()
     assert make(zoo, executor=again) == []
     assert again.ran == []
+
+
+def test_named_blocks_that_state_only_their_changes_are_built(tmp_path: Path) -> None:
+    write_spec(tmp_path, "base")
+    (tmp_path / "a.yaml").write_text(
+        "extends: base.yaml\nname: a\nencoder: {blocks: {wide: {feed_forward: {hidden: 48}}}, layers: [{use: wide}]}\n"
+    )
+    zoo = write_zoo(tmp_path, "models: {a: {spec: a.yaml, options: {verify: false}}}\n")
+    assert [result.state for result in make(zoo)] == ["built"]
+    assert load(tmp_path / "build/a/portable-fp32/spec.yaml") == load(tmp_path / "a.yaml")
 
 
 def test_one_changed_spec_rebuilds_its_artefacts_with_the_reason(tmp_path: Path) -> None:

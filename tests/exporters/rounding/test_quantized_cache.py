@@ -289,6 +289,17 @@ def test_a_quantized_cache_of_real_weights_is_calibrated_and_judged(tmp_path: Pa
     assert found.manifest.calibrated_on is not None
 
 
+def test_a_cache_has_the_same_scales_without_verification(tmp_path: Path) -> None:
+    origin = checkpoints.llama(tmp_path / "checkpoint", text=False)
+    spec = model_source(str(origin)).spec
+    graphs = set()
+    for verify in (True, False):
+        options = ExportOptions(weights=str(origin), target="cpu", cache_precision="int8", verify=verify)
+        export(spec, tmp_path / f"{verify}", options)
+        graphs.add((tmp_path / f"{verify}" / "model.onnx").read_bytes())
+    assert len(graphs) == 1
+
+
 def test_help_states_the_budgets_of_caches() -> None:
     kl, cosine = (field_descriptions(OptionTable)[name] for name in ("max_kl", "min_cosine"))
     for name, limits in CACHE_LIMITS.items():
