@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import torch
 from torch import Tensor, nn
-from torch.distributed.tensor import DTensor, Shard
+from torch.distributed.tensor import DTensor
+from torch.distributed.tensor.placement_types import Shard, _StridedShard
 
 from zoo.core.tensors import weight_tensors
 from zoo.weights.materialize import put
@@ -26,7 +27,7 @@ def own_box(tensor: Tensor) -> Box:
     assert coordinate is not None
     for dim in reversed(range(tensor.device_mesh.ndim)):
         placement = tensor.placements[dim]
-        if isinstance(placement, Shard):
+        if isinstance(placement, Shard | _StridedShard):  # the second is FSDP's, of tensors already cut
             axis = placement.dim
             begin, end = box[axis]
             size = -(-(end - begin) // tensor.device_mesh.shape[dim])
