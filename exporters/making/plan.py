@@ -152,9 +152,12 @@ def _check_options(artefact: ArtefactRequest, model: ModelInputs) -> None:
     """Raise :class:`specs.base.errors.UserError` for options that no export takes."""
     from exporters.steps.adapters import check_options
     from exporters.steps.options import ExportOptions
+    from exporters.steps.preconditions import check_stated
 
-    entry, options = artefact.entry, artefact.options.model_dump(exclude={"name"})
-    check_options(ExportOptions(**options, weights=model.weights, adapters=entry.adapters, seed=entry.seed))
+    entry, stated = artefact.entry, artefact.options.model_dump(exclude={"name"})
+    options = ExportOptions(**stated, weights=model.weights, adapters=entry.adapters, seed=entry.seed)
+    check_options(options)
+    check_stated(model.spec, options)
 
 
 def _check_adapters(model: ModelInputs | UserError) -> None:

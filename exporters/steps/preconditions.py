@@ -25,12 +25,18 @@ def check_options(model: ZooModel, spec: Model, options: ExportOptions) -> None:
     precision = PRECISIONS[options.precision]
     deployment = Deployment(model, spec, TARGETS[options.target], precision, options.weights)
     check_layout(LAYOUTS[options.layout], deployment)
-    check_logits(spec, options.logits)
-    check_outputs(spec, options, LAYOUTS[options.layout].target(deployment.target))
-    check_cache(spec, LAYOUTS[options.layout].target(deployment.target), options.cache_length)
+    check_stated(spec, options)
     if options.window_cache:
         check_window_cache(model, spec, deployment.target, LAYOUTS[options.layout])
     check_cache_format(spec, deployment.target, LAYOUTS[options.layout], options.via, options.cache)
+
+
+def check_stated(spec: Model, options: ExportOptions) -> None:
+    """Raise :class:`specs.base.errors.UserError` where an option does not apply to a spec, whatever its model is built of."""
+    target = LAYOUTS[options.layout].target(TARGETS[options.target])
+    check_logits(spec, options.logits)
+    check_outputs(spec, options, target)
+    check_cache(spec, target, options.cache_length)
 
 
 def check_logits(spec: Model, logits: str) -> None:

@@ -147,6 +147,8 @@ def _nearest(error: str, value: Any, context: Mapping[str, Any]) -> str:
             return "Use a finite number, such as 1.0e-5."
         case "bool_type":
             return boolean_remedy(value)
+        case "tuple_type" | "list_type" if isinstance(value, str | int | float):
+            return f"Write [{value}]."
         case "int_type" | "float_type" if value is None:
             return "Write a number, or remove the key."
     return ""

@@ -290,6 +290,24 @@ def test_adapters_that_cannot_be_made(tmp_path: Path, adapters: str, options: st
 
 
 @pytest.mark.parametrize(
+    ("options", "fault"),
+    [
+        (
+            "outputs: [hidden:99]",
+            "a/portable-fp32-hidden-99: outputs must name layers of the encoder of a: 0 to",
+        ),
+        ("cache_length: 9", "cache_length"),
+    ],
+)
+def test_options_that_do_not_fit_the_spec_are_found_in_the_plan(
+    tmp_path: Path, options: str, fault: str
+) -> None:
+    write_spec(tmp_path, "a")
+    with pytest.raises(UserError, match=re.escape(fault)):
+        plan_of(write_zoo(tmp_path, f"models:\n  a: {{spec: a.yaml, options: {{{options}}}}}\n"))
+
+
+@pytest.mark.parametrize(
     ("leaf", "change", "fault"),
     [
         ("A", lambda matrix: None, "feed_forward.up has one of the matrices A and B alone"),

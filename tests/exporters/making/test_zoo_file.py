@@ -100,6 +100,10 @@ def test_a_zoo_file_is_laid_over_the_one_that_it_extends(tmp_path: Path) -> None
         ("models: {gpt2: {options: {precison: int8}}}", "zoo.yaml:1:.*precison: is not a known key"),
         ("models: {gpt2: {matrix: {logits: [all, some]}}}", r"zoo.yaml:1:40: models.gpt2.matrix.logits\[1\]"),
         ("models: {gpt2: {exclude: [{verify: maybe}]}}", r"models.gpt2.exclude\[0\].verify"),
+        (
+            "models: {gpt2: {matrix: {target: cpu}}}",
+            r"models.gpt2.matrix.target: must be a list\n  value: .cpu.\n  Write \[cpu\].",
+        ),
         ("models: {gpt2: {resources: {memory: lots}}}", "must be a size.*\n.*'lots'\n  16GB would work"),
         ("models: {gpt2: {}}\ngroups: {all: [gpt3]}", r"groups.all\[0\]: must be the name of a model"),
         ("models: {gpt2: {}}\ngroups: {gpt2: [gpt2]}", "must not have the name of a model"),
