@@ -154,8 +154,8 @@ def _check_options(artefact: ArtefactRequest, model: ModelInputs) -> None:
     from exporters.steps.options import ExportOptions
     from exporters.steps.preconditions import check_stated
 
-    entry, stated = artefact.entry, artefact.options.model_dump(exclude={"name"})
-    options = ExportOptions(**stated, weights=model.weights, adapters=entry.adapters, seed=entry.seed)
+    entry, values = artefact.entry, artefact.options.model_dump(exclude={"name"})
+    options = ExportOptions(**values, weights=model.weights, adapters=entry.adapters, seed=entry.seed)
     check_options(options)
     check_stated(model.spec, options)
 
