@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +23,11 @@ from exporters.target.kernels.widening import widened
 from exporters.target.providers import CUDA
 from exporters.target.targets import TARGETS
 from specs.base.errors import UserError
+from specs.model.model import Model
 from tests.cuda.build import build
 from tests.cuda.place import placed
 from tests.cuda.record import TABLE, kernels_of_provider
+from tests.engines.reductions import wide_heads
 from tests.exporters.reduced_presets import structure, structures
 from tests.exporters.whole.test_every_preset import EXHAUSTIVE
 from tests.thinned import one_in
@@ -77,15 +79,35 @@ def test_the_provider_places_every_node_as_recorded(name: str, libraries: Path, 
     _check(export(structure(name), tmp_path / "x", options), libraries)
 
 
+@pytest.mark.parametrize("precision", ["fp16", pytest.param("bf16", marks=pytest.mark.slow)])
+def test_the_provider_moves_norms_of_queries_and_keys_into_attention(
+    precision: str, libraries: Path, tmp_path: Path
+) -> None:
+    """Its optimizer once made a graph that does not load of products with two axes."""
+    written = export(
+        wide_heads("qwen3-0.6b"),
+        tmp_path / "x",
+        ExportOptions.of(target="cuda", precision=precision, verify=False),
+    )
+    _check(written, libraries)
+    graph = onnx.load(written.directory / "model.onnx.optimized", load_external_data=False).graph
+    attentions = [node for node in graph.node if node.op_type == "GroupQueryAttention"]
+    assert attentions
+    assert all(len(node.input) == 16 for node in attentions)
+
+
 @pytest.mark.slow
+@pytest.mark.parametrize("reduced", [structure, wide_heads], ids=["narrow", "wide"])
 @pytest.mark.parametrize("part", range(8))
-def test_the_provider_places_every_structure(part: int, libraries: Path, tmp_path: Path) -> None:
-    """Structures take turns between the precisions, unless all are asked for."""
+def test_the_provider_places_every_structure(
+    part: int, reduced: Callable[[str], Model], libraries: Path, tmp_path: Path
+) -> None:
+    """Structures take turns between the precisions, unless all are asked for. Heads keep their width, on which attention is fused."""
     for number, name in enumerate(structures()):
         for turn, precision in enumerate(PRECISIONS):
             if number % 8 == part and (EXHAUSTIVE or (number // 8 + part) % len(PRECISIONS) == turn):
                 options = ExportOptions.of(target="cuda", precision=precision, verify=False)
-                _check(export(structure(name), tmp_path / "x", options), libraries)
+                _check(export(reduced(name), tmp_path / "x", options), libraries)
 
 
 @pytest.mark.slow
