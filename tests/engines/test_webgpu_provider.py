@@ -63,7 +63,7 @@ provider._session(graph, settings)
 def test_the_runtime_moves_norms_of_queries_and_keys_into_attention(
     precision: str, norms: int, tmp_path: Path
 ) -> None:
-    """The optimizer is the one of CUDA, where no test runs; it made graphs that do not load of queries in two axes."""
+    """Its optimizer makes a graph that does not load of products with two axes."""
     files = export(
         wide_heads("qwen3-0.6b"), tmp_path / "out", ExportOptions.of(target="webgpu", precision=precision)
     )
