@@ -39,6 +39,8 @@ SHAPES = {"Add", "Cast", "Concat", "Div", "Equal", "Gather", "Greater", "Mod", "
 QUICK = ("bert-base", "gpt2", "llama-3.2-1b", "t5-small", "mamba-1.4b", "bamba-9b")
 PRECISIONS = [name for name in EVERY_PRECISION if name not in TARGETS["cuda"].unsupported_precisions]
 LOOPS = "control flow"
+CUDNN = "cuDNN is unavailable"
+"""What the provider says of a node that calls cuDNN when it is made, which the libraries here do not stand for."""
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +64,9 @@ def _check(written: Export, libraries: Path) -> None:
     found = placed([written.directory / name for name in graphs], libraries)
     for (name, graph), real in zip(graphs.items(), found, strict=True):
         assert graph.placement is not None
+        if CUDNN in real.get("error", ""):  # an LSTM computes sizes with it
+            assert "LSTM" in real["error"] or "Rnn" in real["error"]
+            continue
         assert real.get("error") is None, f"{name}: {real['error']}"
         assert not graph.placement.on_cpu, name
         assert set(real["on_cpu"]) <= SHAPES, name
