@@ -10,7 +10,7 @@ from tests.parallel.models import MODELS
 from tests.parallel.processes import on_processes
 from tests.parallel.steps import MESHES, compare_all
 
-ISSUED = ("encoder", "decoder", "encoder-decoder", "tied", "grouped-query", "mixture", "hybrid")
+ISSUED = ("encoder", "decoder", "encoder-decoder", "tied", "grouped-query", "mixture")
 """One model of each architecture and kind, compared in float32."""
 
 OTHERS = tuple(name for name in MODELS if name not in (*ISSUED, "relative-key", "distances"))

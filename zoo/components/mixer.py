@@ -51,10 +51,11 @@ class StateTensor:
         return f"{self.name} {' x '.join(map(str, ('B', *self.dims)))}"
 
     def holds(self, values: Tensor) -> bool:
-        """Whether a tensor has these sizes."""
+        """Whether a tensor has these sizes, or those of some of the heads, which a process of tensor parallelism holds."""
         sizes = values.shape[1:]
         return len(sizes) == len(self.dims) and all(
-            isinstance(dim, str) or dim == size for dim, size in zip(self.dims, sizes, strict=True)
+            isinstance(dim, str) or dim == size or (axis == 0 < size and dim % size == 0)
+            for axis, (dim, size) in enumerate(zip(self.dims, sizes, strict=True))
         )
 
     def shape(self, batch: int, length: int) -> tuple[int, ...]:

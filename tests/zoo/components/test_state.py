@@ -32,6 +32,12 @@ def test_a_state_of_another_shape_is_refused(change, message):
         model(IDS[:, :1], past_key_values=change(past))
 
 
+def test_a_process_of_tensor_parallelism_holds_some_of_the_heads():
+    key, _ = build(load("tiny-gpt"), weights="none").decoder.states[0]
+    held = {heads: key.holds(torch.empty(1, heads, 3, 16)) for heads in range(6)}
+    assert held == {0: False, 1: True, 2: True, 3: False, 4: True, 5: False}
+
+
 def test_a_mixer_that_counts_tokens_needs_a_mask_where_no_state_counts_them():
     changes = [
         "position={kind: none}",
