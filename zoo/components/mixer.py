@@ -51,7 +51,7 @@ class StateTensor:
         return f"{self.name} {' x '.join(map(str, ('B', *self.dims)))}"
 
     def holds(self, values: Tensor) -> bool:
-        """Whether a tensor has these sizes, or those of some of the heads, which a process of tensor parallelism holds."""
+        """Whether a tensor has these sizes. A process of tensor parallelism holds a part of the heads."""
         sizes = values.shape[1:]
         return len(sizes) == len(self.dims) and all(
             isinstance(dim, str) or dim == size or (axis == 0 < size and dim % size == 0)

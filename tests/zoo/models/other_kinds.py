@@ -112,7 +112,7 @@ def _components(spec: Spec, place: Place) -> Iterator[tuple[Place, str, Componen
     """Yield every place in a spec for a component, with its slot and the component that it has."""
     for key, slot in _slots(type(spec)).items():
         value = getattr(spec, key)
-        if slot is not None and not isinstance(value, dict):
+        if slot is not None and not isinstance(value, dict | bool):
             yield (*place, key), slot, value
         parts = value if isinstance(value, dict) else {"": value}
         for name, part in parts.items():
