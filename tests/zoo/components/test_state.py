@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -33,7 +35,8 @@ def test_a_state_of_another_shape_is_refused(change, message):
 
 
 def test_a_process_of_tensor_parallelism_holds_some_of_the_heads():
-    key, _ = build(load("tiny-gpt"), weights="random").decoder.states[0]
+    model: Any = build(load("tiny-gpt"), weights="random")
+    key, _ = model.decoder.states[0]
     held = {heads: key.holds(torch.empty(1, heads, 3, 16)) for heads in range(6)}
     assert held == {0: False, 1: True, 2: True, 3: False, 4: True, 5: False}
 
