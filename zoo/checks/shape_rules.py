@@ -7,8 +7,10 @@ long as everything else in a check of shapes.
 from __future__ import annotations
 
 import operator
+from collections.abc import Iterator
 from typing import Any
 
+import torch
 from torch.overrides import TorchFunctionMode
 
 from zoo.ops.operation import Operation, never, operation_of
@@ -25,13 +27,33 @@ class ShapeRules(TorchFunctionMode):
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         named = kwargs or {}
-        result = _by_rule(func, infos(args), infos(named))
+        result = _by_rule(func, infos(args), infos(named)) if _without_values((args, named)) else None
         if isinstance(result, (TensorInfo, tuple)):
             return on_meta(result)
         if hasattr(func, "__wrapped__"):  # a semantic function, whose body follows the rules too
             with self:
                 return func.__wrapped__(*args, **named)
         return func(*args, **named)
+
+
+def _without_values(arguments: Any) -> bool:
+    """Whether the tensors of a call are real numbers on the meta device, of which autograd keeps no record."""
+    found = list(_tensors(arguments))
+    return bool(found) and not any(
+        tensor.device.type != "meta"
+        or tensor.is_complex()
+        or (tensor.requires_grad and torch.is_grad_enabled())
+        for tensor in found
+    )
+
+
+def _tensors(value: Any) -> Iterator[torch.Tensor]:
+    """The tensors in a value."""
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, (dict, tuple, list)):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _tensors(item)
 
 
 def _by_rule(func: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
@@ -51,7 +73,7 @@ _OPERATORS = {"and": operator.and_, "or": operator.or_, "rsub": operator.sub}
 
 def _entry(func: Any) -> Operation | None:
     """The entry of a function, or of a method or operator by its name."""
-    name = getattr(func, "__name__", "").strip("_")
+    name = getattr(func, "__name__", "").removeprefix("__").removesuffix("__")
     return (
         operation_of(func)
         or operation_of(name)

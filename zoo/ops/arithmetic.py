@@ -52,6 +52,7 @@ def _divide(a: Any, b: Any) -> TensorInfo:
 def _compare(a: Any, b: Any) -> TensorInfo:
     if not shapes_of(a, b):
         raise TypeError("sizes cannot be compared: they differ between calls")
+    promoted(a, b)  # a comparison with None or a text is none of elements
     return TensorInfo(broadcast(*shapes_of(a, b)), torch.bool)
 
 
