@@ -67,7 +67,7 @@ def _quotient(call: GradientCall) -> Iterator[SavedTensor]:
         yield from (call.save(tensor) for tensor in call.tensors)
 
 
-ONE = {"flops": per_element(), "mixing": separate}
+ONE = {"flops": per_element(), "mixing": separate, "keeps_order": True}
 
 for _operator in (operator.add, operator.sub, operator.neg):
     register_operation(_operator, shape=_or_sizes(_operator), saved=saves_nothing, **ONE)

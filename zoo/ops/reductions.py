@@ -50,7 +50,7 @@ def _topk(
     if k > x.shape[axis]:
         raise ValueError(f"topk of {k} exceeds the axis size {x.shape[axis]}")
     values = x.with_shape(*x.shape[:axis], k, *x.shape[axis + 1 :])
-    return torch.return_types.topk((values, TensorInfo(values.shape, torch.int64)))  # type: ignore[no-any-return]
+    return values, TensorInfo(values.shape, torch.int64)
 
 
 def _topk_indices(call: GradientCall) -> Iterator[SavedTensor]:
