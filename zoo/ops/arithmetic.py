@@ -52,6 +52,7 @@ def _divide(a: Any, b: Any) -> TensorInfo:
 def _compare(a: Any, b: Any) -> TensorInfo:
     if not shapes_of(a, b):
         raise TypeError("sizes cannot be compared: they differ between calls")
+    promoted(a, b)  # a comparison with None or a text is none of elements
     return TensorInfo(broadcast(*shapes_of(a, b)), torch.bool)
 
 
@@ -66,7 +67,7 @@ def _quotient(call: GradientCall) -> Iterator[SavedTensor]:
         yield from (call.save(tensor) for tensor in call.tensors)
 
 
-ONE = {"flops": per_element(), "mixing": separate}
+ONE = {"flops": per_element(), "mixing": separate, "keeps_order": True}
 
 for _operator in (operator.add, operator.sub, operator.neg):
     register_operation(_operator, shape=_or_sizes(_operator), saved=saves_nothing, **ONE)

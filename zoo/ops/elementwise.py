@@ -71,7 +71,7 @@ def _dropout_mask(call: GradientCall) -> Iterator[SavedTensor]:
 CASTS = ("to", "type", "float")
 """The methods that return a tensor in another dtype, or as it is if it has that dtype."""
 
-ONE = {"flops": per_element(), "mixing": separate}
+ONE = {"flops": per_element(), "mixing": separate, "keeps_order": True}
 NONE = {"flops": no_flops, "mixing": separate}
 
 register_operation(torch.neg, "neg", shape=same, saved=saves_nothing, **ONE)
@@ -84,14 +84,16 @@ register_operation(
     torch.tanh, "tanh", torch.sigmoid, "sigmoid", torch.exp, "exp", torch.rsqrt, "rsqrt", torch.sqrt, "sqrt",
     shape=_float_function, saved=saves_result, **ONE,
 )  # fmt: skip
-register_operation(F.softplus, shape=same, saved=saves_tensors, flops=per_element(3), mixing=separate)
+register_operation(
+    F.softplus, shape=same, saved=saves_tensors, flops=per_element(3), mixing=separate, keeps_order=True
+)
 register_operation(torch.clamp, "clamp", shape=_clamp, saved=saves_tensors, **ONE)
 
 register_operation("to", "type", shape=_to, saved=saves_nothing, shares_memory=keeps_dtype, **NONE)
 register_operation("float", shape=_to_float32, saved=saves_nothing, shares_memory=keeps_dtype, **NONE)
 register_operation(functional.rounded_to_bfloat16, shape=_to_float32, saved=saves_nothing, **NONE)
 register_operation("contiguous", "detach", shape=same, saved=saves_nothing, shares_memory=always, **NONE)
-register_operation("clone", shape=same, saved=saves_nothing, **NONE)
+register_operation("clone", shape=same, saved=saves_nothing, keeps_order=True, **NONE)
 register_operation(
     F.dropout, shape=same, saved=_dropout_mask, shares_memory=lambda node: not drops(node), **NONE
 )

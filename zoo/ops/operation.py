@@ -41,6 +41,7 @@ class Operation:
     saved: the tensors that autograd saves for the backward pass.
     mixing: whether a call mixes the tokens of a sequence.
     shares_memory: whether the result of a call shares memory with its first argument.
+    keeps_order: whether the axes of a result lie in memory as those of the first argument of its shape do, not one after the other.
     device_only: whether tensor arguments give only the device of the result.
     emitter: the module that registers a plugin's ONNX emitter; zoo's own emitters are always registered.
     """
@@ -50,6 +51,7 @@ class Operation:
     saved: Callable[[GradientCall], Iterable[SavedTensor]]
     mixing: Callable[[fx.Node, TokenAxes], Mixing]
     shares_memory: Callable[[fx.Node], bool] = never
+    keeps_order: bool = False
     device_only: bool = False
     emitter: str | None = None
 

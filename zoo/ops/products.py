@@ -20,7 +20,10 @@ from zoo.ops.tokens import Mixing, TokenAxes, mixed, separate_unless_second
 def _linear(x: TensorInfo, weight: TensorInfo, bias: TensorInfo | None = None) -> TensorInfo:
     if x.shape[-1] != weight.shape[1]:
         raise ValueError(f"a linear layer expects {weight.shape[1]} input features, got {x.shape[-1]}")
-    return x.with_shape(*x.shape[:-1], weight.shape[0])
+    result = x.with_shape(*x.shape[:-1], weight.shape[0])
+    if bias is not None and broadcast(bias.shape, result.shape) != result.shape:
+        raise ValueError(f"a bias of shape {bias.shape} does not fit {weight.shape[0]} output features")
+    return result
 
 
 def _linear_flops(

@@ -12,7 +12,7 @@ from zoo.ops.elementwise import same
 from zoo.ops.flops import per_element, per_input_element
 from zoo.ops.operation import register_operation
 from zoo.ops.saved import GradientCall, SavedTensor, saves_all, saves_nothing, saves_result
-from zoo.ops.tensor_info import TensorInfo, byte_count, from_front
+from zoo.ops.tensor_info import TensorInfo, byte_count, from_front, shapes_of
 from zoo.ops.tokens import separate, separate_unless_along
 
 
@@ -39,6 +39,7 @@ def _sum(x: TensorInfo, dim: Any = None, keepdim: bool = False) -> TensorInfo:
 
 
 def _cumsum(x: TensorInfo, dim: int) -> TensorInfo:
+    x.axis(dim)
     return TensorInfo(x.shape, _accumulated(x.dtype))
 
 
@@ -58,6 +59,14 @@ def _topk_indices(call: GradientCall) -> Iterator[SavedTensor]:
 
 def _softmax(x: TensorInfo, dim: int, _stacklevel: int = 3, dtype: torch.dtype | None = None) -> TensorInfo:
     return TensorInfo(x.shape, dtype or x.dtype)
+
+
+def _norm(x: TensorInfo, normalized_shape: Any, *parameters: Any, **named: Any) -> TensorInfo:
+    sizes = tuple(normalized_shape)
+    misfits = [shape for shape in shapes_of(*parameters, *named.values()) if shape != sizes]
+    if misfits or x.shape[x.ndim - len(sizes) :] != sizes:
+        raise ValueError(f"a norm over axes of sizes {sizes} does not fit {[x.shape, *misfits]}")
+    return x
 
 
 def _norm_input(statistics: int, scaled: bool) -> Callable[[GradientCall], Iterable[SavedTensor]]:
@@ -112,8 +121,8 @@ register_operation(
     F.normalize, shape=same, flops=per_element(3), saved=_normalized, mixing=separate_unless_along(2, 1)
 )
 register_operation(
-    F.layer_norm, shape=same, flops=per_element(7), saved=_norm_input(2, scaled=False), mixing=separate
+    F.layer_norm, shape=_norm, flops=per_element(7), saved=_norm_input(2, scaled=False), mixing=separate
 )
 register_operation(
-    F.rms_norm, shape=same, flops=per_element(4), saved=_norm_input(1, scaled=True), mixing=separate
+    F.rms_norm, shape=_norm, flops=per_element(4), saved=_norm_input(1, scaled=True), mixing=separate
 )

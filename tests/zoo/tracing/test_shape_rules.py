@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tests.zoo.tiny import gpt2
@@ -40,6 +41,11 @@ class Views(nn.Module):
         return x.transpose(1, 2).view(x.shape)
 
 
+class ViewsOfSums(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return (x.transpose(1, 2) * 2 + 1).exp().view(x.shape)
+
+
 class Keywords(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         return torch.cumsum(x, dim=1, dtype=torch.float64).to(x.dtype)
@@ -56,8 +62,9 @@ def problems(layer: nn.Module) -> tuple[str, ...]:
     return check_shapes(model, gpt2()).problems
 
 
-def test_a_view_that_memory_does_not_allow_fails() -> None:
-    (problem,) = problems(Views())
+@pytest.mark.parametrize("layer", [Views, ViewsOfSums])
+def test_a_view_that_memory_does_not_allow_fails(layer: type[nn.Module]) -> None:
+    (problem,) = problems(layer())
     assert "RuntimeError: Cannot view a tensor" in problem or "view size is not compatible" in problem
 
 
@@ -94,3 +101,39 @@ def test_operators_have_the_shapes_and_dtypes_of_torch(compute: Any, dtype: torc
 def test_a_size_that_depends_on_values_is_that_of_the_function() -> None:
     with ShapeRules():
         assert most_numbered(torch.empty(2, 9, dtype=torch.int64, device="meta")) == 9
+
+
+@pytest.mark.parametrize(
+    "compute",
+    [
+        lambda x: nn.LayerNorm(7, device=x.device)(x),
+        lambda x: F.rms_norm(x, (8,), x.new_ones(7)),
+        lambda x: F.linear(x, x.new_ones(5, 8), x.new_ones(4)),
+        lambda x: F.scaled_dot_product_attention(x, x, x, attn_mask=x.new_ones(3, 3)),
+        lambda x: F.scaled_dot_product_attention(x[None], x[None, :2], x[None, :2]),
+        lambda x: x.cumsum(4),
+        lambda x: x.long().div_(2),
+    ],
+)
+def test_a_call_that_fails_on_values_fails_without_them(compute: Any) -> None:
+    for device in ("cpu", "meta"):
+        with ShapeRules(), torch.no_grad(), pytest.raises((RuntimeError, IndexError)):
+            compute(torch.ones(4, 2, 8, device=device))
+
+
+@pytest.mark.parametrize(
+    "compute",
+    [
+        lambda x: x * (torch.zeros(2) + 1)[0].item(),
+        lambda x: x if x == None else x * 1,  # noqa: E711
+        lambda x: x.topk(3).indices,
+        lambda x: (x * 1j).abs(),
+        lambda x: x.half().add_(x),
+        lambda x: torch.autograd.grad(x.requires_grad_().square().sum(), x)[0],
+    ],
+)
+def test_a_call_that_runs_on_values_runs_without_them(compute: Any) -> None:
+    x = torch.ones(4, 2, 8)
+    with ShapeRules():
+        result = compute(x.to("meta"))
+    assert (result.shape, result.dtype) == (compute(x).shape, compute(x).dtype)
