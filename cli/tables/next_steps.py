@@ -59,23 +59,20 @@ def export_steps(
 
 
 def trial(spec: Model, written: Export, options: ExportOptions, directory: Path) -> Iterator[Step]:
-    """Run the export at ``directory``, or verify it where a run needs files; report one without weights."""
-    if options.weights == "none":
+    """Run the export at ``directory``, or verify it where a run needs files; report one that has no weights or does not run here."""
+    if options.weights == "none" or not _runs_here(written.manifest.providers):
         yield ["report", str(directory)], "parameters, sizes, FLOPs"
-    elif _runs_here(written) and (inputs := _inputs(spec, written)) is not None:
+    elif (inputs := _inputs(spec, written)) is not None:
         yield ["run", str(directory), *inputs], "try it"
     elif written.build.probe is not None:
         yield ["verify", str(directory)], "where it is deployed"
 
 
-def _runs_here(written: Export) -> bool:
-    """Whether a run may be proposed: only CUDA reads experts of 4-bit floats, so that it has to have verified them."""
-    done = written.verification
-    kept = any(
-        group.carried and group.blocks is not None and group.blocks.floats
-        for group in written.manifest.quantized
-    )
-    return not kept or (done is not None and done.not_run is None)
+def _runs_here(providers: tuple[str, ...]) -> bool:
+    """Whether this machine has a provider for an export."""
+    from exporters.target.providers import CPU, present
+
+    return CPU in providers or present(providers) != [CPU]
 
 
 def _inputs(spec: Model, written: Export) -> list[str] | None:

@@ -111,10 +111,11 @@ def mxfp4_experts(
             continue
         matrices = [part.weight for part in (experts.up, experts.gate, experts.down) if part is not None]
         own = [names[id(matrix)] for matrix in matrices]
-        every = {None if codes is None else codes.blocks for codes in map(source.codes, own)}
+        stored = [codes for codes in map(source.codes, own) if codes is not None and codes.blocks.floats]
         if (
-            all(blocks is not None and blocks.floats for blocks in every)
-            and len(every) == 1
+            len(stored) == len(own)
+            and len({codes.blocks for codes in stored}) == 1
+            and all(codes.fit_half() for codes in stored)
             and all(in_tiles(tuple(matrix.shape)) for matrix in matrices)
             and activation_attributes(experts.inner) is not None
             and not experts.weighs_input

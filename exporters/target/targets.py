@@ -267,6 +267,7 @@ TARGETS = {
                 "GatherBlockQuantized": HALF,
             },
             padding="right",
+            packs_tokens=True,
             quantized_dtype=torch.float16,
             cache_bits=frozenset({8, 4}),
             window_slack=0,

@@ -161,6 +161,7 @@ def _run_cases(request: VerificationRequest) -> _Runs:
         exact, provider = outcomes(
             loading.result, request, expected, padding, "exact form", probed, exact_calls
         )
+        del loading  # and its graphs, before those of the files are loaded
     ties = None
     if request.cache is not None and not isinstance(exact, RefusalError):
         stored = [None if isinstance(outcome, RefusalError) else outcome[PRESENT] for outcome in exact]

@@ -29,6 +29,10 @@ def test_files_for_cuda_alone_are_not_run_elsewhere(tmp_path):
     assert "in place of CUDA's kernel for experts of 4-bit floats" in result
     assert json.loads((tmp_path / "out/export.json").read_text())["providers"] == ["CUDAExecutionProvider"]
 
+    assert "zoo report out # parameters, sizes, FLOPs" in result
+    assert "zoo run" not in result
+    done("report", "out")
+
     told = refused("run", "out", "--ids", "1,2,3")
     assert "its experts are 4-bit floats (MXFP4), which only CUDAExecutionProvider reads" in told
     assert "export the model with --target cpu" in told

@@ -173,7 +173,8 @@ def _codes_of(location: TensorLocation) -> Codes | None:
     order = location.order(stored.lines)
     if order is None:
         return None
-    return Codes(stored.blocks, functools.partial(_in_order, stored, order, max(1, CODES // shape[-1])))
+    rows = functools.partial(_in_order, stored, order, max(1, CODES // shape[-1]))
+    return Codes(stored.blocks, rows, fit_half=stored.fit_half)
 
 
 def _in_order(stored: StoredCodes, order: Tensor, step: int) -> Iterator[Quantized]:

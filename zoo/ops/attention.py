@@ -12,27 +12,15 @@ from zoo.ops.flops import Flops
 from zoo.ops.operation import register_operation
 from zoo.ops.reductions import SOFTMAX_STEPS
 from zoo.ops.saved import GradientCall, NodeInfos, SavedTensor, info
-from zoo.ops.tensor_info import TensorInfo, broadcast
+from zoo.ops.tensor_info import TensorInfo
 from zoo.ops.tokens import mixed_unless_masked
 
 
-def _shape(
-    query: TensorInfo,
-    key: TensorInfo,
-    value: TensorInfo,
-    attn_mask: TensorInfo | None = None,
-    *args: Any,
-    **kwargs: Any,
-) -> TensorInfo:
-    around = query.shape[:-3] if kwargs.get("enable_gqa") else query.shape[:-2]
-    fits = key.shape[: len(around)] == around and key.shape[:-1] == value.shape[:-1]
-    if query.shape[-1] != key.shape[-1] or not fits:
+def _shape(query: TensorInfo, key: TensorInfo, value: TensorInfo, *args: Any, **kwargs: Any) -> TensorInfo:
+    if query.shape[-1] != key.shape[-1] or key.shape[-2] != value.shape[-2]:
         raise ValueError(
             f"attention cannot combine queries, keys and values of shapes {query.shape}, {key.shape}, {value.shape}"
         )
-    scores = (*query.shape[:-1], key.shape[-2])
-    if attn_mask is not None and broadcast(attn_mask.shape, scores) != scores:
-        raise ValueError(f"a mask of shape {attn_mask.shape} does not fit scores of shape {scores}")
     return query.with_shape(*query.shape[:-1], value.shape[-1])
 
 

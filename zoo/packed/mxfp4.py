@@ -66,16 +66,23 @@ class _Experts:
         return PackedMatrix(self.pairs.path, name, "MXFP4", shape, self._values, lambda: self._codes)
 
     def _values(self) -> Tensor:
-        exponents = values_of(self.scales).int() - 127
-        values = torch.ldexp(decoded(apart(values_of(self.pairs))), exponents[..., None])  # E N B 32
-        return values.flatten(2).mT.contiguous()
+        experts, rows, count = self.scales.shape
+        values = torch.empty(experts, count * SIZE, rows)
+        for pairs, scales, matrix in zip(values_of(self.pairs), values_of(self.scales), values, strict=True):
+            exponents = scales.int() - 127
+            matrix.copy_(torch.ldexp(decoded(apart(pairs)), exponents[..., None]).flatten(1).t())
+        return values
 
-    @functools.cached_property
+    @property
     def _codes(self) -> StoredCodes:
         """The codes, whose rows are the columns of the tensor under its float name."""
         experts, rows, _ = self.scales.shape
-        half = int(values_of(self.scales).max()) <= HALF
-        return StoredCodes(Blocks(4, SIZE, half=half, floats=True), (experts, 1, rows), self._rows)
+        blocks = Blocks(4, SIZE, half=True, floats=True)
+        return StoredCodes(blocks, (experts, 1, rows), self._rows, lambda: self._fit_half)
+
+    @functools.cached_property
+    def _fit_half(self) -> bool:
+        return int(values_of(self.scales).max()) <= HALF
 
     def _rows(self, start: int, stop: int) -> Quantized:
         """The codes of rows of the experts, one after another, without reading others."""

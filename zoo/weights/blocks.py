@@ -167,14 +167,16 @@ class Blocks:
 class Codes:
     """A quantized matrix: the layout of its blocks, and its rows in order, in pieces.
 
-    ``multipliers``, K, are the factors applied to the columns before rounding (default: 1).
+    ``multipliers``, K, are the factors applied to the columns before rounding (default: 1). ``fit_half`` reads whether float16 has the
+    range of all 4-bit floats.
     """
 
     blocks: Blocks
     rows: Callable[[], Iterator[Quantized]]
     multipliers: Tensor | None = None
+    fit_half: Callable[[], bool] = lambda: True
 
     def values(self, width: int) -> Tensor:
         """The dequantized values: N K in float32, for rows of K values."""
-        values = self.blocks.restore(Quantized.joined(self.rows()), width)
+        values = torch.cat([self.blocks.restore(piece, width) for piece in self.rows()])
         return values if self.multipliers is None else values * self.multipliers

@@ -145,12 +145,14 @@ class StoredCodes:
     """The codes of a stored matrix: the layout of its blocks, the shape of its tensor with a single value for each row of codes, and
     a reader of ranges of rows.
 
-    The shape of N rows is N 1; where the rows of codes are the columns of stacked experts, it is E 1 N.
+    The shape of N rows is N 1; where the rows of codes are the columns of stacked experts, it is E 1 N. ``fit_half`` is as in
+    :class:`zoo.weights.blocks.Codes`.
     """
 
     blocks: Blocks
     lines: tuple[int, ...]
     rows: Callable[[int, int], Quantized]
+    fit_half: Callable[[], bool] = lambda: True
 
 
 @runtime_checkable

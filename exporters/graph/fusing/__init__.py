@@ -45,7 +45,7 @@ def fuse(graph: fx.Graph, target: Target, context_length: int | None) -> list[st
     if unfit and not any(node.users for node, _ in rewriter.semantic_calls(functional.attention)):
         unfit += "; another fused operation replaces it, with a growing cache"
     padded = pack_tokens(rewriter) if target.packs_tokens else None
-    rewriter.finish()
+    rewriter.remove_unused()
     reasons = ((OPERATION, unfit), ("no padding", padded))
     return [
         *(f"{label}: {reason}" for label, reason in reasons if reason),

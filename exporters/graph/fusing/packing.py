@@ -22,6 +22,7 @@ from exporters.graph.fusing.functions import (
     token_rows,
     unpack,
     unpack_or_zero,
+    wide_linear,
 )
 from exporters.graph.fusing.rewriter import Rewriter
 from zoo.ops import TensorInfo, operation_of, target_name
@@ -30,7 +31,9 @@ from zoo.ops.operation import CALLS
 from zoo.ops.tokens import Mixing
 from zoo.tracing.symbols import SizePair
 
-LAYERS = frozenset({F.linear, joined_linear, F.embedding, F.layer_norm, F.rms_norm, skip_norm, bias_gelu})
+LAYERS = frozenset(
+    {F.linear, joined_linear, wide_linear, F.embedding, F.layer_norm, F.rms_norm, skip_norm, bias_gelu}
+)
 """Operations that make packing worthwhile."""
 
 
@@ -43,6 +46,7 @@ def pack_tokens(rewriter: Rewriter) -> str | None:
     mask = next((node for node in inputs if node.target == "attention_mask"), None)
     if mask is None or mask.meta["info"][0].shape != inputs[0].meta["info"][0].shape:
         return None
+    rewriter.remove_unused()
     return _Packing(rewriter, mask).run()
 
 

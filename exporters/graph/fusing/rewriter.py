@@ -80,7 +80,7 @@ class Rewriter:
         old.replace_all_uses_with(new)
         self._replaced[old] = new
 
-    def finish(self) -> None:
+    def remove_unused(self) -> None:
         """Remove unused nodes."""
         for node in reversed(self.graph.nodes):
             if not node.users and node.op not in ("placeholder", "output"):

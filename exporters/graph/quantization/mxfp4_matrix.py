@@ -30,10 +30,13 @@ class Mxfp4Matrix(InterleavedMatrix):
         return codes.reshape(-1).contiguous(), part.scales.reshape(-1).contiguous()
 
     def restored(self, tensors: Sequence[Tensor]) -> Tensor:
-        count, rows = self.blocks.count(self.width), self.rows * len(self.names)
-        codes = apart(tensors[0].view(-1, self.width, rows // 2)).mT  # E N K
-        scales = tensors[1].view(self.scale_dtype).view(-1, count)
-        zeros = torch.zeros(scales.shape, dtype=torch.uint8)
-        quantized = Quantized(codes.reshape(len(scales), count, -1), scales, zeros)
-        values = self.blocks.restore(quantized, self.width).view(-1, len(self.names), self.width)
-        return values.transpose(0, 1).flatten()
+        blocks, count = self.blocks.count(self.width), len(self.names)
+        packed = tensors[0].view(-1, self.width, self.rows * count // 2)
+        exponents = tensors[1].view(self.scale_dtype).view(len(packed), -1, blocks)
+        values = torch.empty(count, len(packed), self.rows, self.width)
+        for expert, (pairs, scales) in enumerate(zip(packed, exponents, strict=True)):
+            codes = apart(pairs).t().reshape(len(scales), blocks, -1)  # N B S
+            quantized = Quantized(codes, scales, torch.zeros(scales.shape, dtype=torch.uint8))
+            rows = self.blocks.restore(quantized, self.width).view(self.rows, count, self.width)
+            values[:, expert] = rows.transpose(0, 1)
+        return values.flatten()

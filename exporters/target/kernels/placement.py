@@ -13,6 +13,10 @@ from zoo.record.records import PlacementRecord
 
 CONTROL_FLOW = frozenset({"If", "Loop", "Scan"})
 
+SIZED_BY_DATA = frozenset({"NonZero"})
+"""Operations that copy the size of their result from the device to the host, which capturing forbids (ONNX Runtime:
+``cuda/tensor/nonzero_op.cc``). A session is made nonetheless, and fails when it captures."""
+
 
 def placement(model: onnx.ModelProto, table: KernelTable) -> PlacementRecord:
     """The nodes that run on the CPU instead of the provider, the tensors copied for them, and any obstacle to a CUDA graph.
@@ -21,11 +25,11 @@ def placement(model: onnx.ModelProto, table: KernelTable) -> PlacementRecord:
     """
     types = element_types(model)
     opset = next(entry.version for entry in model.opset_import if entry.domain == "")
-    missing, control = Counter[str](), Counter[str]()
+    missing, operations = Counter[str](), set[str]()
     made, read = dict[str, bool](), dict[str, set[bool]]()
     for node in _nodes(model.graph):
-        if node.op_type in CONTROL_FLOW and not node.domain:
-            control[node.op_type] += 1
+        if not node.domain:
+            operations.add(node.op_type)
         inputs, outputs = ([types.get(name) for name in names] for names in (node.input, node.output))
         computes = table.computes_node(node, opset, inputs, outputs)
         if not computes:
@@ -39,8 +43,10 @@ def placement(model: onnx.ModelProto, table: KernelTable) -> PlacementRecord:
     copies = {name for name, readers in read.items() if readers != {made.get(name, True)}}
     if missing:
         reason = "nodes run on the CPU: " + ", ".join(sorted(missing))
-    elif control:
+    elif control := operations & CONTROL_FLOW:
         reason = "control flow: " + ", ".join(sorted(control))
+    elif sized := operations & SIZED_BY_DATA:
+        reason = "sizes depend on data: " + ", ".join(sorted(sized))
     else:
         reason = ""
     return PlacementRecord(

@@ -24,7 +24,7 @@ BIAS = 127
 """The offset of exponents in the file, where 255 stands for NaN."""
 
 SIGNED = np.array([*MAGNITUDES, *(-magnitude for magnitude in MAGNITUDES)], np.float32)
-PAIRS = np.stack((SIGNED[np.arange(256) & 15], SIGNED[np.arange(256) >> 4]), -1)
+FIRST, SECOND = SIGNED[np.arange(256) & 15], SIGNED[np.arange(256) >> 4]
 """The two values of each byte."""
 
 POWERS = np.append(np.ldexp(np.float32(1), np.arange(255) - BIAS), np.float32("nan"))
@@ -66,9 +66,13 @@ def _dequantize(
     packed = _stored(codes, directory).reshape(count, width, rows // 2)
     powers = _stored(exponents, directory).reshape(count, rows, blocks)
     start = file.tell()
+    matrix = np.empty((rows // 2, 2, width), np.float32)  # of one expert
     for pairs, stored, factor in zip(packed, powers, numpy_helper.to_array(factors), strict=True):
-        scales = np.repeat(POWERS[stored] * factor, width // blocks, -1)  # N K
-        file.write(np.multiply(PAIRS[pairs].reshape(width, rows).T, scales, order="C").data)
+        turned = np.ascontiguousarray(pairs.T)  # N/2 K
+        matrix[:, 0], matrix[:, 1] = FIRST[turned], SECOND[turned]
+        in_blocks = matrix.reshape(rows, blocks, -1)
+        in_blocks *= (POWERS[stored] * factor)[..., None]
+        file.write(matrix.data)
     name = codes.name
     codes.Clear()
     codes.name, codes.data_type, codes.data_location = name, TensorProto.FLOAT, TensorProto.EXTERNAL

@@ -23,7 +23,7 @@ from exporters.target.targets import TARGETS
 from specs.language.load import load
 from specs.model.model import Model
 from tests.exporters.graphs import message, placeholder
-from tests.exporters.models import written
+from tests.exporters.models import verified, written
 from tests.strategies import Data, model_data
 from tests.thinned import one_in
 from tests.zoo.tiny import BLOCK, bert, t5, vit, whisper
@@ -177,6 +177,22 @@ def test_every_family_of_encoders_is_verified(preset: str, tmp_path: Path) -> No
     assert facts["unfused"] == []
 
 
+@one_in(5)
+@pytest.mark.parametrize("precision", ["fp32", "fp16", "bf16", "int8", "int4"])
+@pytest.mark.parametrize("preset", ["bert-base", "albert-base-v2", "modernbert-base", "t5-v1.1-xxl-encoder"])
+def test_encoders_on_cuda_compute_real_tokens_with_a_kernel_for_every_node(
+    preset: str, precision: str, tmp_path: Path
+) -> None:
+    spec = narrowed(small_tables(fewer_layers(load(preset))), 8)
+    result = verified(spec, tmp_path / "x", target="cuda", precision=precision)
+    (graph,) = result.manifest.graphs.values()
+    assert not graph.unfused
+    assert graph.placement is not None
+    assert (graph.placement.on_cpu, graph.placement.copies) == ({}, 0)
+    model = onnx.load(tmp_path / "x" / "model.onnx", load_external_data=False)
+    assert any(node.op_type == "NonZero" for node in model.graph.node)
+
+
 @one_in(3)
 @pytest.mark.parametrize(
     ("make", "name"), [(t5, "encoder_model"), (vit, "model"), (whisper, "encoder_model")]
@@ -220,9 +236,16 @@ class Custom(nn.Module):
         return self.last(self.body(self.first(self.table(ids)), mask))
 
 
-def lowered(body: Callable[[Tensor, Tensor], Tensor]) -> tuple[onnx.ModelProto, list[str], Custom]:
-    """The graph on target cpu, why it is not packed, and the module."""
-    module = Custom(body).eval()
+class Wide(Custom):
+    """One in float16 whose last layer is added to float32, after a dropout that drops nothing."""
+
+    def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
+        x = self.first(self.table(ids))
+        return F.dropout(self.last(self.body(x, mask)), 0.1, training=False).float() + x.float()
+
+
+def lowered(module: Custom) -> tuple[onnx.ModelProto, list[str]]:
+    """The graph on target cpu, and why it is not packed."""
     inputs = [placeholder(name, "i B T") for name in ("input_ids", "attention_mask")]
     symbols = Symbols.of(inputs, (20, 8))
     target = TARGETS["cpu"]
@@ -234,7 +257,7 @@ def lowered(body: Callable[[Tensor, Tensor], Tensor]) -> tuple[onnx.ModelProto, 
         if tensor.external_data:
             values = onnx.numpy_helper.from_array(weights[tensor.name].detach().numpy(), tensor.name)
             tensor.CopyFrom(values)
-    return model, unfused, module
+    return model, unfused
 
 
 def attended(x: Tensor, mask: Tensor) -> Tensor:
@@ -284,7 +307,8 @@ def results(model: onnx.ModelProto, module: Custom) -> tuple[Tensor, Tensor, Ten
 @one_in(3)
 @pytest.mark.parametrize("call", PACKED)
 def test_calls_that_keep_tokens_apart_are_packed(call: str) -> None:
-    model, unfused, module = lowered(PACKED[call])
+    module = Custom(PACKED[call])
+    model, unfused = lowered(module)
     assert unfused == []
     assert any(node.op_type == "NonZero" for node in model.graph.node)
     got, expected, mask = results(model, module)
@@ -293,10 +317,25 @@ def test_calls_that_keep_tokens_apart_are_packed(call: str) -> None:
     assert not got[~taken].any()
 
 
+def test_float16_products_with_float32_results_multiply_real_tokens_alone() -> None:
+    """The product after attention too, whose tokens are unpacked."""
+    module = Wide(attended).half()
+    model, unfused = lowered(module)
+    assert unfused == []
+    del model.graph.output[:]
+    products = [node.output[0] for node in model.graph.node if node.op_type == "Gemm"]
+    model.graph.output.extend(onnx.helper.make_empty_tensor_value_info(name) for name in products)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    mask = np.array([[1, 1, 0, 0, 0], [0, 0, 0, 1, 1], [1, 0, 1, 0, 1]])
+    feeds = {"input_ids": np.zeros_like(mask), "attention_mask": mask}
+    assert [len(product) for product in session.run(products, feeds)] == [7, 7]
+
+
 @pytest.mark.parametrize("call", PADDED)
 def test_an_encoder_that_mixes_tokens_without_a_mask_keeps_its_padding(call: str) -> None:
     name, body = PADDED[call]
-    model, unfused, module = lowered(body)
+    module = Custom(body)
+    model, unfused = lowered(module)
     assert unfused == [f"no padding: the model: {name} mixes tokens without a mask"]
     assert not any(node.op_type == "NonZero" for node in model.graph.node)
     got, expected, _ = results(model, module)
