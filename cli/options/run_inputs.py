@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -245,7 +246,7 @@ def token_ids(text: str, option: str = "--ids") -> list[int]:
     from specs.base.errors import UserError
 
     try:
-        return [int(part) for part in text.replace(",", " ").split()]
+        return [int(part) for part in re.split(r"\s*,\s*|\s+", text.strip())] if text.strip() else []
     except ValueError:
         raise UserError(
             f"{option} must be comma-separated whole numbers.\n  value: {text!r}\n  Pass a list such as 1,2,3."

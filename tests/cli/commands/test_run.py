@@ -237,6 +237,7 @@ def test_torch_is_not_needed(built: Path) -> None:
         (["tiny-gpt"], "No input.\n  Pass --text, or token ids such as --ids 1,2,3.\n"),
         (["bert", "--text", "a"], "--text needs a tokenizer, and there is no tokenizer.json beside the model.\n  Pass --tokenizer"),
         (["bert", "--ids", "1;2"], "--ids must be comma-separated whole numbers.\n  value: '1;2'\n  Pass a list such as 1,2,3."),
+        (["bert", "--ids", "1,,2"], "--ids must be comma-separated whole numbers.\n  value: '1,,2'\n"),
         (["bert", "--ids", "1,20"], "Token ids must be below the vocab_size of tiny-bert, which is 20\n  value: 20\n"),
         (["bert", "--ids", "1,2,3,4,5,6,7,8,9,10,11"],
          "A prompt must fit the context of tiny-bert, which is 10 tokens\n  value: 11 tokens\n  Use 10 or fewer.\n"),
