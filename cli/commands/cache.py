@@ -98,7 +98,7 @@ def _most(limit: str | None) -> int:
         return cache_limit() if limit is None else parse_size(limit)
     except ValueError:
         raise UserError(
-            f"--limit must be a size: a number and B, KB, MB, GB or TB.\n  value: {limit!r}\n  5GB would work."
+            f"--limit must be a size: a number and B, KB, MB, GB or TB.\n  value: {limit!r}\n  Pass a size such as 5GB."
         ) from None
 
 

@@ -26,7 +26,10 @@ SIMPLIFIED_LAYER_NORMALIZATION = _SCHEMA(
 
 
 def _infer(context: shape_inference.InferenceContext) -> None:
-    context.set_output_type(0, context.get_input_type(0))
+    """The result has the shape of the vectors, and the type of the scale."""
+    vectors, scale = context.get_input_type(0), context.get_input_type(1)
+    vectors.tensor_type.elem_type = scale.tensor_type.elem_type
+    context.set_output_type(0, vectors)
 
 
 SIMPLIFIED_LAYER_NORMALIZATION.set_type_and_shape_inference_function(_infer)

@@ -35,7 +35,7 @@ def parse_size(text: str) -> int:
     match = _SIZE.fullmatch(text)
     size = int(Decimal(match[1]) * _UNITS[match[2]]) if match else _MOST
     if size >= _MOST:
-        raise custom_error("must be a size: a number and B, KB, MB, GB or TB", "16GB would work")
+        raise custom_error("must be a size: a number and B, KB, MB, GB or TB", "Write a size such as 16GB.")
     return size
 
 
@@ -46,7 +46,7 @@ def _size(text: str) -> str:
 
 def _inside(path: str) -> str:
     if not path or path.startswith("/") or ".." in Path(path).parts or "\0" in path:
-        raise custom_error("must be a path below the zoo file's directory", "build would work")
+        raise custom_error("must be a path below the zoo file's directory", "Write a path such as build.")
     return path
 
 
