@@ -104,7 +104,10 @@ def test_a_zoo_file_is_laid_over_the_one_that_it_extends(tmp_path: Path) -> None
             "models: {gpt2: {matrix: {target: cpu}}}",
             r"models.gpt2.matrix.target: must be a list\n  value: .cpu.\n  Write \[cpu\].",
         ),
-        ("models: {gpt2: {resources: {memory: lots}}}", "must be a size.*\n.*'lots'\n  Write a size such as 16GB"),
+        (
+            "models: {gpt2: {resources: {memory: lots}}}",
+            "must be a size.*\n.*'lots'\n  Write a size such as 16GB",
+        ),
         ("models: {gpt2: {}}\ngroups: {all: [gpt3]}", r"groups.all\[0\]: must be the name of a model"),
         ("models: {gpt2: {}}\ngroups: {gpt2: [gpt2]}", "must not have the name of a model"),
         ("models: {../x: {}}", "must match"),
