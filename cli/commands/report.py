@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.options.export_options import complete_target, flag
+from cli.options.export_options import complete_target
 from cli.options.options import Assignments, Batch, Depth, Digests, Length, ModelArgument
 from cli.terminal.option import option, switch
-from cli.terminal.option_groups import DECODING, MACHINE, RUNS, TREE
+from cli.terminal.option_groups import DECODING, MACHINE, PRECISION, RUNS, TREE
 from cli.terminal.screen import Screen
+from specs.files.export_options import choices_of
 
 if TYPE_CHECKING:
     from zoo.record.integrity import Integrity
+    from zoo.record.manifest import ExportRecord
     from zoo.reports.lengths import Lengths
     from zoo.reports.report import Report
     from zoo.reports.side import Side
@@ -49,7 +51,14 @@ class ReportOptions:
             "N", "Encoder length of an encoder-decoder, in tokens.  [default: as --length]", DECODING, min=1
         ),
     ] = None
-    precision: Annotated[str, flag("precision")] = "fp16"
+    precision: Annotated[
+        str | None,
+        option(
+            "|".join(choices_of("precision")),
+            "Precision of the weights.  [default: that of the export, or fp16]",
+            PRECISION,
+        ),
+    ] = None
     target: Annotated[
         str | None,
         option(
@@ -123,6 +132,8 @@ def report(
     if options.html is not None:
         check_place(options.html, ".html", "--html")
     side = read_side(spec, assignments or ())
+    exported = None if side.export is None else side.export.manifest
+    precision = options.precision or (exported.precision if exported else "fp16")
     from zoo.reports.lengths import Lengths
 
     lengths = Lengths.of(side.spec, options.batch, options.length, options.past, options.source_length)
@@ -130,10 +141,10 @@ def report(
         from cli.tables.mesh_report import report_mesh
 
         devices = options.devices or ()
-        report_mesh(screen, side.spec, lengths, options.precision, devices, options.mesh, options.fit)
+        report_mesh(screen, side.spec, lengths, precision, devices, options.mesh, options.fit)
         return
-    target = options.target or (side.export.manifest.target if side.export else "portable")
-    costs, integrity = _measured(screen, side, lengths, target, options)
+    target = options.target or (exported.target if exported else "portable")
+    costs, integrity = _measured(screen, side, lengths, target, precision, options)
     if screen.as_json:
         from cli.terminal.render import print_json
 
@@ -141,7 +152,14 @@ def report(
         intact = integrity is None or integrity.intact
         print_json({**costs.as_dict(), "passed": intact, "target": target, "integrity": kept})
     else:
-        _print(context, screen, costs, target, options)
+        _print(
+            context,
+            screen,
+            costs,
+            target,
+            options,
+            side.export if integrity is not None and integrity.intact else None,
+        )
     if integrity is not None and not integrity.intact:
         from cli.tables.export_differences import print_changes
         from cli.terminal.exit_status import FAILED
@@ -151,7 +169,7 @@ def report(
 
 
 def _measured(
-    screen: Screen, side: Side, lengths: Lengths, target: str, options: ReportOptions
+    screen: Screen, side: Side, lengths: Lengths, target: str, precision: str, options: ReportOptions
 ) -> tuple[Report, Integrity | None]:
     """The costs of a model and the integrity of its export, with the page written if one is wanted."""
     from cli.options.files import write_own
@@ -168,8 +186,10 @@ def _measured(
     default = DEVICES if screen.rows and html is None else [*device_names(), "this"]
     with working(f"trace {side.spec.name}", quiet=screen.silent):
         count_flops(side.spec)  # first, since the sizes take its traces
-        sizes = file_sizes(side.spec, target, needed=options.precision in ("int8", "int4", "q4f16"))
-        costs = report_on(side.spec, lengths, options.precision, options.devices or default, sizes)
+        sizes = file_sizes(side.spec, target, needed=precision in ("int8", "int4", "q4f16"))
+        if side.export is not None and side.export.manifest.target == target:
+            sizes[side.export.manifest.precision] = side.export.manifest.weight_bytes
+        costs = report_on(side.spec, lengths, precision, options.devices or default, sizes)
         integrity = None
         if side.export is not None:
             # Only the page shows the verification, and digests tie it to the files.
@@ -182,9 +202,14 @@ def _measured(
 
 
 def _print(
-    context: typer.Context, screen: Screen, costs: Report, target: str, options: ReportOptions
+    context: typer.Context,
+    screen: Screen,
+    costs: Report,
+    target: str,
+    options: ReportOptions,
+    export: ExportRecord | None,
 ) -> None:
-    """Print the costs of a model, or where their page is."""
+    """Print the costs of a model and how an intact export was verified, or where the page about them is."""
     from cli.options.given import typed, with_set
     from cli.tables.model_rows import title
     from cli.tables.report_screen import print_costs
@@ -207,7 +232,11 @@ def _print(
         print_costs(screen, costs, target)
     elif screen.tables:
         print_report(costs, target, symbolic=options.symbolic, depth=options.depth)
-        print_advice(spec, target, options.precision)
+        print_advice(spec, target, costs.precision)
+    if export is not None:
+        from cli.tables.recorded_rows import recorded_rows
+
+        recorded_rows(screen, export)
     screen.done(f"{spec.name} traced and counted")
     screen.next(
         *([] if screen.tables else [(typed(context, "-v"), "all modules and devices")]),

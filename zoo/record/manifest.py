@@ -96,6 +96,11 @@ class Manifest(Record):
         """The graphs, and the files of their weights."""
         return [name for name in self.files if name in self.graphs or name in self.tensors]
 
+    @property
+    def weight_bytes(self) -> int:
+        """The size of all data files."""
+        return sum(self.files[name].size for name in self.tensors)
+
 
 class AdapterRecord(Record):
     """An adapter of an export: the ``largest`` difference with it switched on, None where it was not verified, and its quality, if

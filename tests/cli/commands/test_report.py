@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.program import invoke
+from tests.cli.program import as_json, done, invoke
 
 Run = Callable[..., Any]
 
@@ -223,3 +223,38 @@ def test_wrong_input_has_rule_and_remedy(run: Run, arguments: list[str], message
     assert (result.exit_code, result.stdout, result.stderr) == (2, "", message)
     data = run(*arguments, "--json")
     assert (data.exit_code, json.loads(data.stdout)["errors"][0]["message"] + "\n") == (2, message)
+
+
+def test_an_export_is_reported_in_its_precision_with_its_size_and_how_it_was_verified(
+    run: Run, tmp_path: Path
+) -> None:
+    done("export", "tiny-gpt", "--precision", "int8", "-o", "tiny")
+    build = json.loads((tmp_path / "tiny" / "build.json").read_text())
+    figures = {"kl": 0.0123, "top_token": 0.91, "perplexity": 60.5}
+    build["quality"] = {
+        "inputs": "some text",
+        "reference": "PyTorch",
+        "figures": figures,
+        "budget": None,
+        "passed": True,
+    }
+    (tmp_path / "tiny" / "build.json").write_text(json.dumps(build))
+    written = (tmp_path / "tiny" / "model.onnx.data").stat().st_size
+    data = as_json("report", "tiny", "--device", "t4")
+    assert (data["precision"], data["memory"]["weights"]["int8"]) == ("int8", written)
+    assert as_json("report", "tiny", "--device", "t4", "--precision", "fp16")["precision"] == "fp16"
+    largest = max(comparison["max_abs"] for comparison in build["verification"]["comparisons"])
+    for text in (run("tiny").stdout, invoke("report", "tiny", "--device", "t4").stdout):
+        assert f"\n  verify  passed, largest difference {largest:.1e} (" in text
+        assert (
+            "\n  quality KL divergence from float, nats 1.23e-02, same top token 91.00%\n          on some text\n"
+            in text
+        )
+    assert "verify" not in run("tiny", "--set", "name=other").stdout
+
+
+def test_the_report_of_an_export_says_that_it_was_not_verified(run: Run, tmp_path: Path) -> None:
+    done("export", "tiny-gpt", "--no-verify", "-o", "tiny")
+    assert "\n  verify  this export was not verified\n" in run("tiny").stdout
+    (tmp_path / "tiny" / "build.json").unlink()
+    assert "\n  verify  this export was not verified: build.json is missing\n" in run("tiny").stdout
