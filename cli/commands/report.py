@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.options.export_options import complete_target
+from cli.options.export_options import complete_target, flag
 from cli.options.options import Assignments, Batch, Depth, Digests, Length, ModelArgument
 from cli.terminal.option import option, switch
-from cli.terminal.option_groups import DECODING, MACHINE, PRECISION, RUNS, TREE
+from cli.terminal.option_groups import DECODING, MACHINE, RUNS, TREE
 from cli.terminal.screen import Screen
-from specs.files.export_options import choices_of
 
 if TYPE_CHECKING:
     from zoo.record.integrity import Integrity
@@ -51,14 +50,7 @@ class ReportOptions:
             "N", "Encoder length of an encoder-decoder, in tokens.  [default: as --length]", DECODING, min=1
         ),
     ] = None
-    precision: Annotated[
-        str | None,
-        option(
-            "|".join(choices_of("precision")),
-            "Precision of the weights.  [default: that of the export, or fp16]",
-            PRECISION,
-        ),
-    ] = None
+    precision: Annotated[str | None, flag("precision", "that of the export, or fp16")] = None
     target: Annotated[
         str | None,
         option(

@@ -74,10 +74,11 @@ Output = Annotated[
 ]
 
 
-def flag(name: str) -> Any:
-    """The typer option of one option of an export."""
-    default, text = default_of(name), field_descriptions(OptionTable)[name]
+def flag(name: str, absent: str = "") -> Any:
+    """The typer option of one option of an export; ``absent`` says what a command does without it, if that is not the default."""
+    default, text = None if absent else default_of(name), field_descriptions(OptionTable)[name]
     meaning, _, otherwise = text.partition(" Default: ")
+    otherwise = absent or otherwise
     flags = with_flags(option_name(name))
     return option(
         _metavar(name),

@@ -56,7 +56,7 @@ def test_every_entry_is_explained() -> None:
     assert {"Decoder", "Encoder", "EncoderDecoder", "DualEncoder", "VisionLanguage"} <= {
         model.__name__ for model in models
     }
-    for model in models[1:]:
+    for model in (model for model in models[1:] if model.__module__.startswith("zoo.")):
         own = [name for name in model.entries if name in vars(model)]
         assert own
         assert all(hasattr(vars(model)[name], "__wrapped__") for name in own)
