@@ -199,6 +199,7 @@ def test_bench_compares_with_the_target_alone(place: Path) -> None:
     assert "accepted" in done(*arguments).stdout
 
 
+@pytest.mark.slow
 def test_bench_asserts_the_same_tokens_and_tells_the_share(place: Path) -> None:
     work = Workload("generate", (2,), new=9, rows=((1, 2),))
     same = DraftedSubject(place / "target", place / "target", 3, "cpu", 1)

@@ -29,6 +29,7 @@ def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_an_export_says_where_it_was_proven(spec: Path, tmp_path: Path) -> None:
     out, proven = tmp_path / "out", f"onnx-reference {onnx.__version__}: computed, largest difference"
     shown = invoke("export", spec, "-o", out, "--engine", "onnx-reference", "-v")

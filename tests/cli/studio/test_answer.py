@@ -84,6 +84,7 @@ def reported(name: str) -> tuple[Any, Any]:
     return json.loads(json.dumps([parameter_report(spec).as_dict(), told.as_dict()]))
 
 
+@pytest.mark.slow
 def test_figures_equal_those_of_the_commands(answers: Answers) -> None:
     check_equal(answer(answers, text_of("tiny-gpt"), "tiny-gpt"), *printed("tiny-gpt"), "tiny-gpt")
 

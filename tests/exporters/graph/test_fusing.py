@@ -94,7 +94,7 @@ def test_a_decoders_attention_is_one_operation_with_its_cache(
     ("preset", "target", "precision"),
     [
         ("qwen3-0.6b", "cuda", "fp16"),
-        ("gemma3-1b", "webgpu", "fp32"),
+        pytest.param("gemma3-1b", "webgpu", "fp32", marks=pytest.mark.slow),
         pytest.param("qwen3-0.6b", "cuda", "bf16", marks=pytest.mark.slow),
         pytest.param("qwen3-0.6b", "cuda", "int4", marks=pytest.mark.slow),
         pytest.param("exaone-4-1.2b", "webgpu", "int8", marks=pytest.mark.slow),

@@ -177,7 +177,7 @@ def test_every_family_of_encoders_is_verified(preset: str, tmp_path: Path) -> No
     assert facts["unfused"] == []
 
 
-@one_in(5)
+@one_in(20)
 @pytest.mark.parametrize("precision", ["fp32", "fp16", "bf16", "int8", "int4"])
 @pytest.mark.parametrize("preset", ["bert-base", "albert-base-v2", "modernbert-base", "t5-v1.1-xxl-encoder"])
 def test_encoders_on_cuda_compute_real_tokens_with_a_kernel_for_every_node(

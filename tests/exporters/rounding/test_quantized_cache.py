@@ -289,6 +289,7 @@ def test_a_quantized_cache_of_real_weights_is_calibrated_and_judged(tmp_path: Pa
     assert found.manifest.calibrated_on is not None
 
 
+@pytest.mark.slow
 def test_a_cache_has_the_same_scales_without_verification(tmp_path: Path) -> None:
     origin = checkpoints.llama(tmp_path / "checkpoint", text=False)
     spec = model_source(str(origin)).spec

@@ -215,7 +215,7 @@ def gates_before_ups(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mxfp4_matrix.Mxfp4Matrix, "restored", restored)
 
 
-@pytest.mark.parametrize("sabotage", [swap_nibbles, gates_before_ups])
+@pytest.mark.parametrize("sabotage", [swap_nibbles, pytest.param(gates_before_ups, marks=pytest.mark.slow)])
 def test_another_order_of_codes_is_caught(
     sabotage: Callable[[pytest.MonkeyPatch], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -227,6 +227,7 @@ def test_another_order_of_codes_is_caught(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_budget_gives_bits_to_all_but_the_experts_that_are_carried(tmp_path: Path) -> None:
     write_gpt_oss(tmp_path / "x")
     made = exported(tmp_path / "x", budget="4.6bits")

@@ -30,7 +30,7 @@ print(*(name for name in sys.argv[2:] if name in sys.modules))
 """
 
 
-@pytest.mark.parametrize("preset", ["bert-base", "qwen2-vl-2b"])
+@pytest.mark.parametrize("preset", ["bert-base", pytest.param("qwen2-vl-2b", marks=pytest.mark.slow)])
 def test_a_check_does_not_import_the_compiler(preset: str) -> None:
     command = [sys.executable, "-c", CHECK, preset, *COMPILER]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.split() == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import transformers as hf
 from hypothesis import strategies as st
 
@@ -31,6 +32,7 @@ def sparse(text: dict[str, Any], mixture: dict[str, int]) -> dict[str, Any]:
     return {**{name: value for name, value in text.items() if name != "intermediate_size"}, **mixture}
 
 
+@pytest.mark.slow
 class TestQwen35Moe(VisionLanguageTests):
     model_class = hf.Qwen3_5MoeForConditionalGeneration
     defaults = TOKENS
