@@ -53,10 +53,3 @@ def test_exports_and_conversions_refuse_a_damaged_file(name: str, checkpoint: Pa
     with pytest.raises(UserError, match=message(checkpoint, name, rule)):
         convert(spec, str(checkpoint), written)
     assert not list(written.iterdir())
-
-
-def test_a_tokenizer_has_a_model(checkpoint: Path, tmp_path: Path) -> None:
-    (checkpoint / "tokenizer.json").write_text('{"version": "1.0"}')
-    rule = "is no tokenizer: it must have a model"
-    with pytest.raises(UserError, match=message(checkpoint, "tokenizer.json", rule)):
-        export(import_spec(checkpoint), tmp_path / "written", ExportOptions(weights=str(checkpoint)))
