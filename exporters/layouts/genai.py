@@ -14,7 +14,7 @@ from exporters.layouts.genai_images import (
     unfit_images,
 )
 from exporters.layouts.genai_state import genai_states, unfit_states
-from exporters.layouts.layout import Data, Deployment, Layout, draft_usage, unfit_decoder
+from exporters.layouts.layout import Data, Deployment, Layout, draft_usage, tokenizer_settings, unfit_decoder
 from exporters.target.providers import CPU, CUDA, WEBGPU
 from specs.model.model import Model
 from zoo.core.graph_names import HIDDEN, HIDDEN_STATES
@@ -87,10 +87,11 @@ def _settings(deployment: Deployment, shared: bool) -> dict[str, Data]:
     in_place = shared and all(tensor.grows for state in stack.states for tensor in state)
     search = {"max_length": length, "past_present_share_buffer": in_place}
     search |= {name: generation[name] for name in _SEARCH if name in generation}
+    files = {CONFIG: {"model": model, "search": search}, **tokenizer_settings(deployment)}
     if spec.image is None:
-        return {CONFIG: {"model": model, "search": search}}
+        return files
     model |= image_sections(LAYOUT.graph_path)
-    return {CONFIG: {"model": model, "search": search}, PROCESSOR: processor(deployment)}
+    return {**files, PROCESSOR: processor(deployment)}
 
 
 def _window(windows: Mapping[int, WindowCache]) -> Data:

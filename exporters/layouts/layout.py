@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,6 +23,7 @@ from zoo.generation.settings import GENERATION, generation_fields
 from zoo.record.manifest import Manifest
 from zoo.record.usage import Usage
 from zoo.tracing.task import Task, WindowCache
+from zoo.weights.modules import body_directory
 
 Data = dict[str, Any]
 """The content of a JSON file."""
@@ -31,6 +33,8 @@ _TOKENS = (
     "forced_decoder_ids",
 )
 """The fields that transformers reads from the config if the generation settings omit them."""
+
+_TOKENIZER = "tokenizer_config.json"
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,13 @@ def generation_settings(deployment: Deployment) -> dict[str, Data]:
     """The file of generation settings, for models that generate, if the checkpoint has any."""
     generates = deployment.spec.head.kind == "language_modeling"
     return {GENERATION: deployment.generation} if generates and deployment.generation else {}
+
+
+def tokenizer_settings(deployment: Deployment) -> dict[str, Data]:
+    """The settings without which a client opens no tokenizer, if the checkpoint has a ``tokenizer.json`` alone."""
+    directory = body_directory(deployment.origin)
+    alone = os.path.lexists(directory / "tokenizer.json") and not os.path.lexists(directory / _TOKENIZER)
+    return {_TOKENIZER: {"tokenizer_class": "PreTrainedTokenizerFast"}} if alone else {}
 
 
 def span_settings(deployment: Deployment) -> dict[str, Data]:

@@ -19,6 +19,7 @@ from exporters.layouts.layout import (
     Deployment,
     Layout,
     named,
+    tokenizer_settings,
     unfit_decoder,
     unfit_hidden_states,
     unfit_precision,
@@ -193,7 +194,7 @@ def _settings(deployment: Deployment, shared: bool) -> dict[str, Data]:
     if "ssm" in _STATES.get(config["model_type"], ()):
         for name in config.keys() & _LISTS:
             config[name] = [_LAYERS.get(kind, kind) for kind in config[name]]
-    return {**settings, CONFIG: config, **_collapsing(deployment)}
+    return {**tokenizer_settings(deployment), **settings, CONFIG: config, **_collapsing(deployment)}
 
 
 def _collapsing(deployment: Deployment) -> dict[str, Data]:

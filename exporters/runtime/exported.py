@@ -115,10 +115,11 @@ def open_export(directory: Path, provider: str | None = None, adapter: str | Non
     """
     if not os.path.lexists(directory / MANIFEST):
         refuse_adapter(directory)
-        remedy = "Pass a directory that zoo export or zoo build wrote, such as build/gpt2."
         if os.path.lexists(directory / CONFIG):
-            remedy = f"It is a checkpoint: export it first, with zoo export {shlex.quote(str(directory))}."
-        raise UserError(f"{directory} is not an export (no {MANIFEST})\n  {remedy}")
+            raise UserError(
+                f"{directory} is not an export (no {MANIFEST})\n"
+                f"  It is a checkpoint: export it first, with zoo export {shlex.quote(str(directory))}."
+            )
     manifest = read_manifest(directory)
     if manifest.weights == "none":
         raise UserError(

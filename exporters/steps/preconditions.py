@@ -15,16 +15,19 @@ from exporters.target.targets import TARGETS
 from specs.base.errors import UserError, option_name
 from specs.model.model import Model
 from zoo.builder import ZooModel
+from zoo.checkpoints.carried import check_files
 
 if TYPE_CHECKING:
     from exporters.quality.quality_inputs import QualityInputs
 
 
 def check_options(model: ZooModel, spec: Model, options: ExportOptions) -> None:
-    """Raise :class:`specs.base.errors.UserError` where a layout, head or cache option does not apply to a model."""
+    """Raise :class:`specs.base.errors.UserError` where a layout, head or cache option does not apply to a model,
+    or a file that accompanies its weights is damaged."""
     precision = PRECISIONS[options.precision]
     deployment = Deployment(model, spec, TARGETS[options.target], precision, options.weights)
     check_layout(LAYOUTS[options.layout], deployment)
+    check_files(deployment.origin)
     check_stated(spec, options)
     if options.window_cache:
         check_window_cache(model, spec, deployment.target, LAYOUTS[options.layout])

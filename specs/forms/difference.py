@@ -12,6 +12,7 @@ from specs.base.roles import field_values
 from specs.forms.canonical import complete, distinct, nearly_equal
 from specs.forms.full import full
 from specs.kinds.position import NoPosition
+from specs.language.writing import flow
 from specs.model.model import Model
 from specs.model.stack import STACKS, Stack, StackName
 
@@ -58,7 +59,7 @@ def _value_text(value: Any) -> str:
     if isinstance(value, Mapping):
         if "layers" in value:
             return f"{value['layers']} layers"
-        return str(value.get("kind", dict(value)))
+        return str(value["kind"]) if "kind" in value else flow(value)
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "none"}[value]
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -110,6 +110,23 @@ def module_files(spec: Model, config: Mapping[str, Any], origin: Path) -> dict[s
     return {**files, PROMPTS: prompts} if files and prompts else files
 
 
+def check_files(origin: Path) -> None:
+    """Raise :class:`specs.base.errors.UserError` for a damaged JSON file among the tokenizer's and processor's of a checkpoint.
+
+    GGUF files have none of these.
+    """
+    if is_gguf(origin):
+        return
+    for path in (body_directory(origin) / name for name in FILES if name.endswith(".json")):
+        if not os.path.lexists(path):
+            continue
+        text = _text_in(path)
+        try:
+            parse_object(text, str(path), UserError)
+        except UserError as error:
+            raise UserError(f"{error}\n  Copy the file again from where it came, or remove it.") from None
+
+
 def carry_files(origin: Path, directory: Path) -> None:
     """Copy the tokenizer's files and the generation settings of a checkpoint where present; GGUF files contain them.
 
@@ -180,14 +197,19 @@ def stated_in(path: Path) -> dict[str, Any]:
     """
     if not os.path.lexists(path):
         return {}
-    try:
-        text = read_regular(path, path.parent)
-    except OSError as error:
-        raise UserError(unreadable(path, error)) from None
+    text = _text_in(path)
     try:
         return parse_object(text, str(path), UserError)
     except UserError:
         return {}
+
+
+def _text_in(path: Path) -> bytes:
+    """Return the content of a regular file of its directory."""
+    try:
+        return read_regular(path, path.parent)
+    except OSError as error:
+        raise UserError(unreadable(path, error)) from None
 
 
 def _carried_fields(origin_config: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,14 @@ from specs.forms.resolved import resolved
 from specs.language.writing import dump
 from specs.model.model import Model
 from zoo.builder import assemble
-from zoo.checkpoints.carried import carry_files, carry_static_queries, config_files, described, origin_of
+from zoo.checkpoints.carried import (
+    carry_files,
+    carry_static_queries,
+    check_files,
+    config_files,
+    described,
+    origin_of,
+)
 from zoo.checkpoints.open_weights import open_weights
 from zoo.checkpoints.original import Unused, by_width, kept_headers, kept_tensors, original
 from zoo.checkpoints.write import stored_tensors
@@ -121,6 +128,7 @@ class CheckpointContents:
         progress: Progress = lambda stage: None,
     ) -> Conversion:
         """Write the checkpoint into an empty directory."""
+        check_files(self.origin)
         texts: dict[str, Any] = {}
         if self.config is not None:
             config = {**self.config, "dtype": str(DTYPES[dtype]).removeprefix("torch.")}

@@ -57,7 +57,7 @@ def check_replaceable(destination: Path, manifest: str = MANIFEST) -> None:
 
     Nor may it be a mount point, the working directory, or a directory above that.
     """
-    with _refusals(destination):
+    with reported_refusals(destination):
         path = _real_path(destination)
         if manifest == MANIFEST and not is_text(path):
             raise DestinationError(
@@ -82,7 +82,7 @@ def replacing(destination: Path, manifest: str = MANIFEST, *, keep: bool = True)
     replaced.
     """
     check_replaceable(destination, manifest)
-    with _refusals(destination):
+    with reported_refusals(destination):
         path = _real_path(destination)
         with parents_of(path), workplace(path) as directory:
             new = new_directory(directory)
@@ -208,7 +208,8 @@ def is_text(path: Path) -> bool:
 
 
 @contextmanager
-def _refusals(destination: Path) -> Iterator[None]:
+def reported_refusals(destination: Path) -> Iterator[None]:
+    """Raise :class:`DestinationError` with a remedy where the system refuses to write to a directory."""
     try:
         yield
     except OSError as error:

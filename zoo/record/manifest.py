@@ -167,6 +167,11 @@ def read_record(directory: Path) -> ExportRecord:
 
 def read_manifest(directory: Path) -> Manifest:
     """The records of an export.  Raises :class:`specs.base.errors.UserError` if there is none, or a damaged one."""
+    if not os.path.lexists(directory / MANIFEST):
+        raise UserError(
+            f"{directory} is not an export (no {MANIFEST})\n"
+            "  Pass a directory that zoo export or zoo build wrote, such as build/gpt2."
+        )
     return _read(directory / MANIFEST, Manifest)
 
 

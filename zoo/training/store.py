@@ -18,6 +18,7 @@ from specs.base.base import PositiveFloat
 from specs.base.errors import UserError, option_name, path_text
 from specs.forms.resolved import resolved
 from specs.model.model import Model
+from zoo.files.destination import reported_refusals
 from zoo.files.reading import open_regular, read_regular
 from zoo.files.whole import write_file
 from zoo.training.score import Score
@@ -111,9 +112,10 @@ class Store:
         self._state.unlink(missing_ok=True)
 
     def _write(self, path: Path, content: bytes) -> None:
-        """Write a file atomically."""
-        self.directory.mkdir(parents=True, exist_ok=True)
-        settings = self.directory / "settings.json"
-        if not settings.exists():
-            write_file(settings, self._settings.encode())
-        write_file(path, content)
+        """Write a file atomically.  Raises :class:`zoo.files.destination.DestinationError`."""
+        with reported_refusals(self.directory):
+            self.directory.mkdir(parents=True, exist_ok=True)
+            settings = self.directory / "settings.json"
+            if not settings.exists():
+                write_file(settings, self._settings.encode())
+            write_file(path, content)

@@ -199,6 +199,13 @@ def test_incomparable_runs_are_refused(arguments: list[str], message: str) -> No
     assert not Path("build").exists()
 
 
+def test_a_directory_that_takes_no_files_is_named() -> None:
+    Path("build").symlink_to("nowhere/at/all")
+    result = invoke("compare", "tiny-gpt", "--steps", "1", "--num-layers", "1", "--width", "16")
+    assert result.exit_code == 2
+    assert "cannot be written: File exists.\n  Choose another directory." in result.stderr
+
+
 @pytest.mark.slow
 def test_ctrl_c_and_again(tmp_path: Path) -> None:
     command = [*ZOO, "compare", "tiny-gpt", "--steps", "100", "--batch", "8", "--json"]

@@ -133,5 +133,5 @@ def test_too_little_memory_and_no_weights(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_a_directory_of_something_else(tmp_path: Path) -> None:
-    with pytest.raises(zoo.UserError, match=r"export\.json cannot be read: No such file"):
+    with pytest.raises(zoo.UserError, match=r"is not an export \(no export\.json\)\n  Pass a directory"):
         zoo.verify(tmp_path)

@@ -481,6 +481,24 @@ def test_the_end_of_a_turn_ends_generation_in_every_layout(
     assert ModelSource(spec, str(origin), origin).ends == (ends if isinstance(ends, list) else [ends])
 
 
+@pytest.mark.parametrize(("layout", "call"), [
+    ("genai", "genai.Tokenizer(model)"), ("transformers-js", "AutoTokenizer.from_pretrained(directory)"),
+])  # fmt: skip
+def test_a_tokenizer_alone_gets_the_settings_that_clients_need(
+    layout: str, call: str, checkpoint: Path, tmp_path: Path
+) -> None:
+    """As saved by the tokenizers library; onnxruntime-genai and transformers.js open none without a class."""
+    shutil.copytree(checkpoint, tmp_path / "origin")
+    (tmp_path / "origin/tokenizer_config.json").unlink()
+    spec = import_checkpoint(tmp_path / "origin")
+    directory = deployed(spec, tmp_path / "x", layout, weights=str(tmp_path / "origin"), verify=False)
+    assert read(directory / "tokenizer_config.json") == {"tokenizer_class": "PreTrainedTokenizerFast"}
+    assert (
+        "okenizer.from_pretrained(" in (card := (directory / "README.md").read_text())
+        or "genai.Tokenizer(" in card
+    )
+
+
 def test_a_tokenizer_of_a_later_transformers_has_a_name_that_optimum_knows(
     checkpoint: Path, tmp_path: Path
 ) -> None:

@@ -133,7 +133,7 @@ def test_files_of_the_user_are_left_out(copy, tmp_path):
 
 def test_only_exports_are_published(tmp_path):
     assert refused("push", tmp_path, "--to", tmp_path / "p").startswith(
-        f"{tmp_path}/export.json cannot be read"
+        f"{tmp_path} is not an export (no export.json)"
     )
 
 

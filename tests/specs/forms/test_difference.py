@@ -274,3 +274,9 @@ def test_presets_have_assignments_from_one_to_another(pair):
     found = assignments(read(first), read(second))
     assert found is not None
     assert differences(load(first, found), load(second)) == []
+
+
+def test_a_mapping_without_a_kind_reads_as_yaml():
+    norms = load("tiny-gpt", ["decoder.block.attention.qk_norm={norm: {kind: rms_norm}}"])
+    (text,) = (each.text() for each in differences(load("tiny-gpt"), norms))
+    assert text.startswith("decoder.block.attention.qk_norm none \u2192 {norm: {kind: rms_norm, eps: ")
