@@ -124,10 +124,11 @@ def make_plan(zoo: Zoo, names: Sequence[str], cache: Cache, *, update: bool = Fa
         except UserError as error:
             faults.append(UserError(f"{zoo.path}: {artefact.name}: {error}"))
     for name in dict.fromkeys(step.artefact.model for step in steps if step.state == "build"):
-        try:
-            _check_adapters(models[name])
-        except UserError as error:
-            faults.append(UserError(f"{zoo.path}: models.{name}: adapters: {error}"))
+        for key, check in (("weights", _check_files), ("adapters", _check_adapters)):
+            try:
+                check(models[name])
+            except UserError as error:
+                faults.append(UserError(f"{zoo.path}: models.{name}: {key}: {error}"))
     if faults:
         raise CombinedError(faults)
     digests.save()
@@ -158,6 +159,15 @@ def _check_options(artefact: ArtefactRequest, model: ModelInputs) -> None:
     options = ExportOptions(**values, weights=model.weights, adapters=entry.adapters, seed=entry.seed)
     check_options(options)
     check_stated(model.spec, options)
+
+
+def _check_files(model: ModelInputs | UserError) -> None:
+    """Raise :class:`specs.base.errors.UserError` for damaged files beside weights on this machine."""
+    from zoo.checkpoints.carried import check_files
+
+    assert isinstance(model, ModelInputs)
+    if model.commit is None and model.weights not in ("random", "none"):
+        check_files(Path(model.weights))
 
 
 def _check_adapters(model: ModelInputs | UserError) -> None:

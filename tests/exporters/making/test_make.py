@@ -329,3 +329,19 @@ def test_a_damaged_adapter_is_found_in_the_plan(
         plan_of(with_adapters(tmp_path, "[x=tuned]"))
     assert str(caught.value).startswith(f"{tmp_path / 'zoo.yaml'}: models.a: adapters: ")
     assert fault in str(caught.value)
+
+
+def test_a_damaged_file_beside_weights_is_found_in_the_plan(tmp_path: Path) -> None:
+    write_spec(tmp_path, "a")
+    model, weights = build(str(tmp_path / "a.yaml"), weights="random"), tmp_path / "weights"
+    weights.mkdir()
+    save_file({name: x.detach() for name, x in weight_tensors(model)}, weights / "model.safetensors")
+    zoo = write_zoo(tmp_path, "models:\n  a: {spec: a.yaml, weights: weights, options: {verify: false}}\n")
+    assert plan_of(zoo).steps[0].state == "build"
+    (weights / "tokenizer.json").write_text('{"version": "1.0", "model": {')
+    with pytest.raises(UserError) as caught:
+        plan_of(zoo)
+    assert str(caught.value) == (
+        f"{tmp_path / 'zoo.yaml'}: models.a: weights: {weights / 'tokenizer.json'} is not a JSON object\n"
+        "  Copy the file again from where it came, or remove it."
+    )
