@@ -37,7 +37,7 @@ class Lock:
         try:
             data = read_object(path, UserError, path.parent)
         except UserError as error:
-            raise UserError(f"{error.text}\n  {_REMEDY}") from None
+            raise UserError(f"{error.text.splitlines()[0]}\n  {_REMEDY}") from None
         if data.get("format") != FORMAT:
             raise UserError(f"{path} does not have format {FORMAT}.\n  {_REMEDY}")
         repositories, weights, artefacts = (

@@ -87,7 +87,7 @@ class OciArtifact:
             raise UserError(
                 f"{self} is damaged: the registry's contents do not match the digest.\n  Pull from another registry."
             )
-        layers = parse_object(content, str(self), UserError).get("layers")
+        layers = parse_object(content, str(self), UserError, "\n  Choose another tag.").get("layers")
         if not isinstance(layers, list) or not all(map(_is_layer, layers)):
             raise UserError(f"{self} is not an artifact of files.\n  Choose another tag.")
         self._layers = {

@@ -120,11 +120,9 @@ def check_files(origin: Path) -> None:
     for path in (body_directory(origin) / name for name in FILES if name.endswith(".json")):
         if not os.path.lexists(path):
             continue
-        text = _text_in(path)
-        try:
-            parse_object(text, str(path), UserError)
-        except UserError as error:
-            raise UserError(f"{error}\n  Copy the file again from where it came, or remove it.") from None
+        parse_object(
+            _text_in(path), str(path), UserError, "\n  Copy the file again from where it came, or remove it."
+        )
 
 
 def carry_files(origin: Path, directory: Path) -> None:

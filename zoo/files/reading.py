@@ -31,6 +31,9 @@ _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _DIRECTORY = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0) | _NO_LINK
 _HUB = ("models--", "datasets--", "spaces--")
 
+COPY_AGAIN = "\n  Copy the file again from where it came."
+"""The remedy for a damaged file, as the last line of a message."""
+
 
 class UnsafeFileError(OSError):
     """A file that is not read: it is not regular, too large, or lies outside its directory; ``remedy`` says what to do."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from specs.base.errors import shorten
 from specs.base.suggest import suggestion
-from zoo.files.reading import check_regular, unreadable
+from zoo.files.reading import COPY_AGAIN, check_regular, unreadable
 from zoo.weights.source import WeightError
 
 MODEL_TYPES = {
@@ -148,9 +148,11 @@ def read_header(path: Path, whole: Collection[str] = (), known: int | None = Non
     except OSError as error:
         raise WeightError(f"{path} cannot be read: {error.strerror}") from None
     except EOFError:
-        raise WeightError(f"{path} is truncated: its header declares more data than the file has") from None
+        raise WeightError(
+            f"{path} is truncated: its header declares more data than the file has{COPY_AGAIN}"
+        ) from None
     except (ValueError, KeyError, IndexError, OverflowError, TypeError, AttributeError) as error:
-        raise WeightError(f"{path} is truncated or not a readable GGUF file: {error}") from None
+        raise WeightError(f"{path} is truncated or not a readable GGUF file: {error}{COPY_AGAIN}") from None
     if reader.byte_order != "I":
         raise WeightError(
             f"{path} has the opposite byte order\n  Use the file for this machine's byte order."

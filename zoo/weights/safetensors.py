@@ -17,7 +17,7 @@ from torch import Tensor
 
 from specs.base.suggest import suggestion
 from zoo.files.json_values import parse_object
-from zoo.files.reading import open_regular
+from zoo.files.reading import COPY_AGAIN, open_regular
 from zoo.weights.source import WeightError
 from zoo.weights.stored import FLOATS, FileTensor, read_bytes
 
@@ -57,13 +57,15 @@ def read_safetensors(path: Path) -> dict[str, SafeTensor]:
         with open_regular(path) as file:
             size = os.fstat(file.fileno()).st_size
             if size < 8:
-                raise WeightError(f"{path} is truncated or not a safetensors file: it has {size} bytes")
+                raise WeightError(
+                    f"{path} is truncated or not a safetensors file: it has {size} bytes{COPY_AGAIN}"
+                )
             start = file.read(8)
             length = int.from_bytes(start, "little")
             if length > min(size - 8, _LONGEST_HEADER):
                 raise WeightError(
                     f"{path} is truncated or not a safetensors file: "
-                    f"its header should have {length:,} bytes, and {size - 8:,} follow"
+                    f"its header should have {length:,} bytes, and {size - 8:,} follow{COPY_AGAIN}"
                 )
             header = parse_object(file.read(length), f"{path}: the header", WeightError)
     except OSError as error:
@@ -100,6 +102,8 @@ def _check_layout(path: Path, tensors: dict[str, SafeTensor], start: int, size: 
             raise WeightError(f"{path}: {stored.name} does not start where the tensor before it ends")
         end += stored.nbytes
     if end > size:
-        raise WeightError(f"{path} is truncated: its header declares {end:,} bytes, and it has {size:,}")
+        raise WeightError(
+            f"{path} is truncated: its header declares {end:,} bytes, and it has {size:,}{COPY_AGAIN}"
+        )
     if end < size:
         raise WeightError(f"{path} has {size - end:,} bytes that its header does not list")

@@ -150,7 +150,7 @@ LAYER = {"digest": f"sha256:{'0' * 64}", "size": 3, "annotations": {TITLE: "expo
         (json.dumps({"layers": [{**LAYER, "annotations": 5}]}).encode(), "is not an artifact of files"),
         (json.dumps({"layers": [LAYER, LAYER]}).encode(), "has several files of one name"),
         (json.dumps({"layers": {"a": 3}}).encode(), "is not an artifact of files"),
-        (b"\xff\xfe", "is not a JSON object"),
+        (b"\xff\xfe", "is not a JSON object\n  Choose another tag."),
         (b'{"layers": [' + b"9" * 5000 + b"]}", "is not"),
     ],
     ids=range(13),

@@ -283,7 +283,7 @@ def test_config_json_names_the_family(tmp_path):
         (tmp_path / "config.json").write_text(json.dumps({"model_type": model_type}))
         assert opened(tmp_path, bert()).names is BERT  # every tensor of the spec has BERT's name
     for content, said in (
-        ("", "is not a JSON object"),
+        ("", "is not a JSON object\n  Copy the file again from where it came."),
         ("[]", "is not a JSON object"),
         ("[" * 1_000_000, "is nested more than 64 levels deep"),
     ):

@@ -220,7 +220,7 @@ def test_a_file_that_shrinks_after_its_header_was_read(tmp_path):
 @pytest.mark.parametrize(
     ("header", "data", "said"),
     [
-        (b"garbage", b"", "the header is not a JSON object"),
+        (b"garbage", b"", "the header is not a JSON object\n  Copy the file again from where it came."),
         (b"[]", b"", "the header is not a JSON object"),
         (b"[" * 1_000_000, b"", "the header is nested more than 64 levels deep"),
         (b"\xff\xfe", b"", "the header is not a JSON object"),
