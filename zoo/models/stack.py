@@ -145,7 +145,8 @@ class Stack(nn.Module):
             key: tokens.bias(key, added[key.position], keys, like, causal=self.causal) for key in self.views
         }
         cross_bias = functional.attention_bias(encoder_mask, None, None, None, like, causal=False)
-        places, shared = QueryKeyPositions(tokens.positions, keys, tokens.mask, like), dict[Hashable, Any]()
+        places = QueryKeyPositions(tokens.positions, keys, tokens.mask, like)
+        shared: dict[Hashable, Any] = {}
         for attention in self.attentions.values():
             for name, compute in attention.shared(self.position_of(attention)).items():
                 if name not in shared:

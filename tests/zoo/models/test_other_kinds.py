@@ -19,15 +19,27 @@ from zoo.families.common.config import Config
 from zoo.families.registry import MODEL_TYPES, family
 
 _CLIP, _SIGLIP = {"model_type": "clip_vision_model"}, {"model_type": "siglip_vision_model", "image_size": 896}
+_PALIGEMMA = {"text_config": {"model_type": "gemma", "vocab_size": 257216}, "vision_config": _SIGLIP}
+_MODERNVBERT = {
+    "text_config": {"model_type": "modernbert", "vocab_size": 50408},
+    "vision_config": {**_SIGLIP, "image_size": 512},
+}
 STATED: dict[str, dict[str, Any]] = {
+    "deberta": {"relative_attention": True, "pos_att_type": ["c2p", "p2c"]},
     "deberta-v2": {"relative_attention": True, "share_att_key": True, "pos_att_type": ["c2p", "p2c"]},
     "deepseek_v2": {"num_experts_per_tok": 2},
     "dots1": {"n_routed_experts": 4, "num_experts_per_tok": 2, "n_shared_experts": 1},
     "glm4_moe": {"head_dim": 128},
+    "glm4v_moe_text": {"head_dim": 128},
+    "qwen3_omni_moe_text": {"head_dim": 128},
     "bamba": {"attn_layer_indices": [9, 18, 27]},
     "llava": {"text_config": {"model_type": "llama", "vocab_size": 32064}, "vision_config": _CLIP},
     "gemma3": {"text_config": {"model_type": "gemma3_text"}, "vision_config": {**_SIGLIP, "patch_size": 14}},
-    "paligemma": {"text_config": {"model_type": "gemma", "vocab_size": 257216}, "vision_config": _SIGLIP},
+    "paligemma": _PALIGEMMA,
+    "colpali": {"vlm_config": {"model_type": "paligemma", **_PALIGEMMA}},
+    "colqwen2": {"vlm_config": {"model_type": "qwen2_vl"}},
+    "modernvbert": _MODERNVBERT,
+    "colmodernvbert": {"vlm_config": {"model_type": "modernvbert", **_MODERNVBERT}},
     "internvl": {"text_config": {"model_type": "qwen2"}, "vision_config": {}},
     "idefics2": {"text_config": {"model_type": "mistral", "vocab_size": 32003}},
     **{
