@@ -99,6 +99,8 @@ def products_of(rows: Tensor) -> Tensor:
     (Schäfer and Strimmer, 2005, https://doi.org/10.2202/1544-6115.1175). Otherwise columns would compensate for errors in ways
     that hold only for these inputs.
     """
+    if not len(rows):
+        return rows.new_zeros(rows.shape[1], rows.shape[1])
     # Products of inputs as they are may overflow, or vanish.
     exponent = torch.frexp(rows.abs().max()).exponent
     products = _squared(torch.ldexp(rows, -exponent))

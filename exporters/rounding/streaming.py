@@ -29,6 +29,7 @@ from zoo.builder import ZooModel
 from zoo.components.mixer import State
 from zoo.components.mixture import Experts, Matrices
 from zoo.components.router import Router
+from zoo.components.spans import LstmLayer
 from zoo.core.tensors import weight_tensors
 from zoo.models.stack import stacks_of
 from zoo.weights.blocks import Quantized
@@ -162,6 +163,12 @@ class _Pass(TorchFunctionMode):
         """Load the weights of a module when it is called, and release them after."""
         if isinstance(module, Matrices):
             return  # read expert by expert
+        if isinstance(
+            module, LstmLayer
+        ):  # it reads the matrices of its gates, which stay floats, without calling them
+            yield module.register_forward_pre_hook(self._enter_whole)
+            yield module.register_forward_hook(self._leave_whole)
+            return
         if self._is_matrix(module):
             yield module.register_forward_pre_hook(self._enter_matrix)
             if not isinstance(module, Router):  # it chooses after its product, and is left with its block
@@ -197,6 +204,14 @@ class _Pass(TorchFunctionMode):
 
     def _enter(self, module: nn.Module, args: object) -> None:
         self._fill(module)
+
+    def _enter_whole(self, module: nn.Module, args: object) -> None:
+        for part in module.modules():
+            self._fill(part)
+
+    def _leave_whole(self, module: nn.Module, *run: object) -> None:
+        for part in module.modules():
+            self._leave(part)
 
     def _enter_matrix(self, module: nn.Module, args: tuple[Tensor]) -> Tensor | None:
         """Round a layer's weight, and its inputs where their scales are static."""

@@ -46,13 +46,15 @@ def said(directory: Path, recording: Path) -> str:
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize(
-    ("precision", "target", "most_errors"),
-    [("int8", "portable", 10), ("int8", "cpu", 3), ("int4", "cpu", 10)],
+    ("precision", "target", "most"),
+    [("int8", "portable", 0.004), ("int8", "cpu", 0.0025), ("int4", "cpu", 0.04)],
 )
 def test_speech_is_heard_in_few_bits(
-    whisper: Path, recordings: dict[Path, str], precision: str, target: str, most_errors: int, tmp_path: Path
+    whisper: Path, recordings: dict[Path, str], precision: str, target: str, most: float, tmp_path: Path
 ) -> None:
-    """At most so many percent of tokens differ from float: each of the recordings has some 20 tokens."""
+    """The KL divergence from float, in nats, is at most ``most``: less than with one scale for a whole input of int8, and with nearest
+    rounding in int4. Which of two words of nearly equal scores is heard is left to the processor.
+    """
     audio, out, spec = next(iter(recordings)).parent, tmp_path / "out", tmp_path / "whisper.yaml"
     zoo("import", whisper, "-o", spec)
     options = ["--precision", precision, "--target", target, "--calibrate", audio]
@@ -60,8 +62,8 @@ def test_speech_is_heard_in_few_bits(
     manifest = read_record(out).manifest
     assert (manifest.calibrated_on is not None) == (precision == "int4")
     judged = zoo("eval", out, "--against", whisper, "--data", audio)
-    (share,) = re.findall(r"token error rate against float +([0-9.]+)%", judged)
-    assert float(share) <= most_errors
+    (divergence,) = re.findall(r"KL divergence from float, nats +([0-9.e-]+)", judged)
+    assert float(divergence) <= most
     recording = next(path for path, words in recordings.items() if words == SENTENCE)
     assert said(out, recording) == SENTENCE
     heard = zoo("run", out, "--audio", recording)

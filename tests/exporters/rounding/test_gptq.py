@@ -145,3 +145,7 @@ def test_many_inputs_are_not_shrunk() -> None:
     assert (found - plain).norm() < 0.02 * plain.norm()
     inputs[:, 5] = 0
     assert products_of(inputs)[5].abs().max() == 0
+
+
+def test_products_of_no_inputs_are_zero() -> None:
+    assert products_of(torch.empty(0, 8)).equal(torch.zeros(8, 8))
