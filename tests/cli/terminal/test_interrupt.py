@@ -212,7 +212,7 @@ COLOR = "\x1b[3"
 
 @pytest.mark.slow
 def test_a_terminal_gets_colours_and_progress(tmp_path: Path) -> None:
-    out, err = in_terminal([*ZOO, "export", "tiny-gpt"], tmp_path)
+    out, err = in_terminal([*ZOO, "export", "tiny-gpt", "-v"], tmp_path)
     assert f"{COLOR}2mequal" in out
     assert "verify: " in err
     assert "verify: " not in out

@@ -105,7 +105,7 @@ def test_params(printed: Printed) -> None:
 
 @pytest.mark.slow
 def test_build_and_its_verdicts(printed: Printed, tmp_path: Path) -> None:
-    invoke(printed, "build", "tiny-gpt", *NARROW, "--precision", "int8", "-o", tmp_path / "out")
+    invoke(printed, "build", "tiny-gpt", *NARROW, "--precision", "int8", "-o", tmp_path / "out", "-v")
     check(printed, "ragged", "passed", "takes gives", "allowed", "verdict", "equal", "model.onnx.data")
 
 
