@@ -138,20 +138,10 @@ def report(
     target = options.target or (exported.target if exported else "portable")
     costs, integrity = _measured(screen, side, lengths, target, precision, options)
     if screen.as_json:
-        from cli.terminal.render import print_json
-
-        kept = None if integrity is None else integrity.as_dict()
-        intact = integrity is None or integrity.intact
-        print_json({**costs.as_dict(), "passed": intact, "target": target, "integrity": kept})
+        _print_json(costs, target, integrity)
     else:
-        _print(
-            context,
-            screen,
-            costs,
-            target,
-            options,
-            side.export if integrity is not None and integrity.intact else None,
-        )
+        intact = integrity is not None and integrity.intact
+        _print(context, screen, costs, target, options, side.export if intact else None)
     if integrity is not None and not integrity.intact:
         from cli.tables.export_differences import print_changes
         from cli.terminal.exit_status import FAILED
@@ -191,6 +181,14 @@ def _measured(
             export = None if side.export is None or integrity is None else (side.export, integrity)
             write_own(html, report_page(costs, export).encode(), ".html", "--html")
     return costs, integrity
+
+
+def _print_json(costs: Report, target: str, integrity: Integrity | None) -> None:
+    from cli.terminal.render import print_json
+
+    kept = None if integrity is None else integrity.as_dict()
+    intact = integrity is None or integrity.intact
+    print_json({**costs.as_dict(), "passed": intact, "target": target, "integrity": kept})
 
 
 def _print(

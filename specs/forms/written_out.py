@@ -56,6 +56,7 @@ def _stack(name: StackName, model: Model) -> dict[str, Any]:
         else stack.ends_with_norm,
         "weighted_layer_sum": stack.weighted_layer_sum,
         "altup": None if stack.altup is None else full(stack.altup),
+        "queries": None if stack.queries is None else full(stack.queries),
         "head": full(stack.head),
     }
     return _stated(data)

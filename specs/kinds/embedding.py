@@ -381,7 +381,8 @@ class Tokens(EmbeddingKind):
             yield from default_faults(self, keys, "requires architecture: encoder")
         if self.token_dropout is not None:
             yield from (fault.under("token_dropout") for fault in self.token_dropout.faults(context))
-        if self.norm and (self.projection or self.width) and context.architecture == "vision-language":
+        narrow = self.width not in (None, context.d_model)
+        if self.norm and (self.projection or narrow) and context.architecture == "vision-language":
             yield Fault(
                 ("norm",),
                 "must not be combined with a width or a projection in a vision-language model, whose images have the norm too",

@@ -51,7 +51,17 @@ def test_every_variant_says_the_same(data: Data) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["gpt2", "gemma3-1b", "modernbert-base", "t5-small", "clip-vit-b32", "whisper-tiny", "llava-1.5-7b"],
+    [
+        "gpt2",
+        "gemma3-1b",
+        "modernbert-base",
+        "t5-small",
+        "clip-vit-b32",
+        "whisper-tiny",
+        "llava-1.5-7b",
+        "colmodernvbert",
+        "eomt-large-coco-panoptic-640",
+    ],
 )
 def test_the_command_writes_a_spec(name: str, tmp_path: Path) -> None:
     """As YAML, named blocks included, which change a block of which every value is stated."""
