@@ -46,9 +46,7 @@ class CompareOptions:
         ),
     ] = None
     assignments: Assignments = None
-    num_layers: Annotated[
-        int | None, option("N", "Keep N layers, or one of each kind.", MODEL, min=1)
-    ] = None
+    num_layers: Annotated[int | None, option("N", "Keep N layers, or one of each kind.", MODEL, min=1)] = None
     width: Annotated[
         int | None, option("N", "Scale every model to this width, with fewer heads.", MODEL, min=8)
     ] = None
