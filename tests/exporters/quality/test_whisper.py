@@ -53,7 +53,7 @@ def test_speech_is_heard_in_few_bits(
     whisper: Path, recordings: dict[Path, str], precision: str, target: str, most: float, tmp_path: Path
 ) -> None:
     """The KL divergence from float, in nats, is at most ``most``: less than with one scale for a whole input of int8, and with nearest
-    rounding in int4. Which of two words of nearly equal scores is heard is left to the processor.
+    rounding in int4. Which of two words of nearly equal scores is heard can differ between machines.
     """
     audio, out, spec = next(iter(recordings)).parent, tmp_path / "out", tmp_path / "whisper.yaml"
     zoo("import", whisper, "-o", spec)
