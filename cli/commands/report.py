@@ -137,12 +137,15 @@ def report(
         return
     target = options.target or (exported.target if exported else "portable")
     costs, integrity = _measured(screen, side, lengths, target, precision, options)
+    intact = integrity is None or integrity.intact
     if screen.as_json:
-        _print_json(costs, target, integrity)
+        from cli.terminal.render import print_json
+
+        kept = None if integrity is None else integrity.as_dict()
+        print_json({**costs.as_dict(), "passed": intact, "target": target, "integrity": kept})
     else:
-        intact = integrity is not None and integrity.intact
         _print(context, screen, costs, target, options, side.export if intact else None)
-    if integrity is not None and not integrity.intact:
+    if integrity is not None and not intact:
         from cli.tables.export_differences import print_changes
         from cli.terminal.exit_status import FAILED
 
@@ -181,14 +184,6 @@ def _measured(
             export = None if side.export is None or integrity is None else (side.export, integrity)
             write_own(html, report_page(costs, export).encode(), ".html", "--html")
     return costs, integrity
-
-
-def _print_json(costs: Report, target: str, integrity: Integrity | None) -> None:
-    from cli.terminal.render import print_json
-
-    kept = None if integrity is None else integrity.as_dict()
-    intact = integrity is None or integrity.intact
-    print_json({**costs.as_dict(), "passed": intact, "target": target, "integrity": kept})
 
 
 def _print(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cli.terminal.screen import Screen, bad, doubtful, good
+from cli.terminal.screen import Line, Screen, bad, doubtful, good
 
 if TYPE_CHECKING:
     from zoo.record.manifest import ExportRecord
@@ -43,21 +43,17 @@ def _verification_row(screen: Screen, verification: VerificationRecord) -> None:
     verdict = good("passed") if verification.passed else bad("failed")
     cases = len({comparison.case for comparison in comparisons})
     provider = verification.provider.removesuffix("ExecutionProvider")
-    not_run = (verification.model_extra or {}).get("not_run", "")
-    screen.fact(
-        "verify",
-        (
-            verdict,
-            f", largest difference {_difference(largest.max_abs):.1e} ({largest.tolerance:.1e} allowed)",
-        ),
+    difference = f"largest difference {_difference(largest.max_abs):.1e} ({largest.tolerance:.1e} allowed)"
+    lines: list[Line] = [
+        (verdict, f", {difference}"),
         f"PyTorch against {verification.runtime} on {provider}, {cases} cases, at export",
-        *(doubtful(f"run: {ran}") for ran in {verification.ran} - {THE_FILES}),
-        *(
-            doubtful(f"not tested on {name.removesuffix('ExecutionProvider')}")
-            for name in filter(None, [not_run])
-        ),
-        *((bad if engine.outcome == "failed" else good)(engine.text) for engine in verification.engines),
-    )
+    ]
+    if verification.ran != THE_FILES:
+        lines.append(doubtful(f"run: {verification.ran}"))
+    if not_run := (verification.model_extra or {}).get("not_run"):
+        lines.append(doubtful(f"not tested on {not_run.removesuffix('ExecutionProvider')}"))
+    lines += [(bad if engine.outcome == "failed" else good)(engine.text) for engine in verification.engines]
+    screen.fact("verify", *lines)
 
 
 def _difference(recorded: float | None) -> float:

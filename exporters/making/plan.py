@@ -123,10 +123,11 @@ def make_plan(zoo: Zoo, names: Sequence[str], cache: Cache, *, update: bool = Fa
             steps.append(_step(zoo, artefact, model, digests, cache, lock))
         except UserError as error:
             faults.append(UserError(f"{zoo.path}: {artefact.name}: {error}"))
-    for name in dict.fromkeys(step.artefact.model for step in steps if step.state == "build"):
+    built = {step.artefact.model: step.model for step in steps if step.state == "build" and step.model}
+    for name, model in built.items():
         for key, check in (("weights", _check_files), ("adapters", _check_adapters)):
             try:
-                check(models[name])
+                check(model)
             except UserError as error:
                 faults.append(UserError(f"{zoo.path}: models.{name}: {key}: {error}"))
     if faults:
@@ -161,23 +162,21 @@ def _check_options(artefact: ArtefactRequest, model: ModelInputs) -> None:
     check_stated(model.spec, options)
 
 
-def _check_files(model: ModelInputs | UserError) -> None:
+def _check_files(model: ModelInputs) -> None:
     """Raise :class:`specs.base.errors.UserError` for damaged files beside weights on this machine."""
     from zoo.checkpoints.carried import check_files
 
-    assert isinstance(model, ModelInputs)
     if model.commit is None and model.weights not in ("random", "none"):
         check_files(Path(model.weights))
 
 
-def _check_adapters(model: ModelInputs | UserError) -> None:
+def _check_adapters(model: ModelInputs) -> None:
     """Raise :class:`specs.base.errors.UserError` for adapters on this machine that are damaged or, beside their base, fit another one."""
     from zoo.builder import assemble
     from zoo.checkpoints.low_rank import low_rank_pairs
     from zoo.checkpoints.open_checkpoint import opened
     from zoo.weights.lora import LoraAdapter
 
-    assert isinstance(model, ModelInputs)
     directories = [adapter.source for adapter in model.adapters.values() if adapter.commit is None]
     adapters = [LoraAdapter.open(Path(source)) for source in directories]
     if adapters and model.commit is None:

@@ -163,9 +163,8 @@ class _Pass(TorchFunctionMode):
         """Load the weights of a module when it is called, and release them after."""
         if isinstance(module, Matrices):
             return  # read expert by expert
-        if isinstance(
-            module, LstmLayer
-        ):  # it reads the matrices of its gates, which stay floats, without calling them
+        if isinstance(module, LstmLayer):
+            # It reads the matrices of its gates, which stay floats, without calling them.
             yield module.register_forward_pre_hook(self._enter_whole)
             yield module.register_forward_hook(self._leave_whole)
             return
@@ -194,8 +193,7 @@ class _Pass(TorchFunctionMode):
         self, block: nn.Module, args: object, result: tuple[Tensor, State]
     ) -> tuple[Tensor, State]:
         """Release the weights of a block, and its state where no later block reads it."""
-        for module in block.modules():
-            self._leave(module)
+        self._leave_whole(block)
         self._products_of = self._checked = None
         x, state = result
         if block in self._reused:
